@@ -1,0 +1,42 @@
+"""The names of things: short, safe in a topic, a tmux session name and a file name alike."""
+
+import os
+import re
+import time
+from typing import Annotated, NewType
+
+from pydantic import StringConstraints
+
+ID_PATTERN = r"^[a-z0-9_-]{1,64}$"
+"""No dots and no spaces: they break brokers and tmux."""
+
+_ID = re.compile(ID_PATTERN)
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+HostId = NewType("HostId", str)
+ServiceName = NewType("ServiceName", str)
+SpawnId = NewType("SpawnId", str)
+Epoch = NewType("Epoch", str)
+
+Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
+"""An id as it appears in a document or a fleet file: checked where it enters."""
+
+
+def is_id(text: str) -> bool:
+    return _ID.fullmatch(text) is not None
+
+
+def as_id(text: str) -> str:
+    """Turn free text (a host name, say) into an id that reads like it."""
+    cleaned = re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-")
+    return cleaned[:64] or "host"
+
+
+def new_id() -> str:
+    """A fresh id; ids made later sort after those made earlier."""
+    number = (time.time_ns() // 1_000_000 << 50) | int.from_bytes(os.urandom(7)) >> 6
+    digits = []
+    for _ in range(19):
+        number, digit = divmod(number, 32)
+        digits.append(_ALPHABET[digit])
+    return "".join(reversed(digits))

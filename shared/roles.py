@@ -1,0 +1,6 @@
+"""Who talks on the bus: the services that run, and the two kinds of people."""
+
+SERVICES = ("spawner", "reconciler", "registrar")
+
+PEOPLE = ("viewer", "operator")
+"""A viewer reads; an operator may also command."""

@@ -1,0 +1,143 @@
+"""The topic table: the whole MQTT surface in one place. A row builds, subscribes, parses and says who may write."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from shared.commands import Command, Reply
+from shared.errors import MusterError
+from shared.events import AgentState, Data, Drift, Envelope, Lifecycle, ServiceState
+
+FRONT_DESK = "spawner"
+"""Answers for the host what is addressed to nobody in particular: unknown verbs, unknown services."""
+
+EVERY_SERVICE = "*"
+"""As a writer: each service, on its own name only."""
+
+
+class Malformed(MusterError):
+    """A payload that is not what its topic carries."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where this host's topics live."""
+
+    host: str
+    prefix: str = "muster"
+
+    @property
+    def root(self) -> str:
+        return f"{self.prefix}/{self.host}"
+
+    @property
+    def everything(self) -> str:
+        return f"{self.prefix}/#"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One row. `pattern` is the part after `<prefix>/<host>/`; `{name}` stands for an id."""
+
+    pattern: str
+    carries: Any
+    writers: tuple[str, ...]
+    says: str
+    retain: bool = False
+
+    def name(self, space: Space, **ids: str) -> str:
+        return f"{space.root}/{self.pattern.format(**ids)}"
+
+    def name_of(self, space: Space, data: Data) -> str:
+        """The topic of one document."""
+        return self.name(space, **{name: str(getattr(data, name)) for name in self.ids})
+
+    def filter(self, space: Space, **ids: str) -> str:
+        """The subscription for this row; ids not given are wildcards."""
+        return f"{space.root}/" + re.sub(r"\{(\w+)\}", lambda m: ids.get(m[1], "+"), self.pattern)
+
+    def match(self, below_host: str) -> dict[str, str] | None:
+        """The ids in a topic (given without prefix and host), or None when it belongs to another row."""
+        found = self._regex.fullmatch(below_host)
+        return found.groupdict() if found else None
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(re.findall(r"\{(\w+)\}", self.pattern))
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        return re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", self.pattern))
+
+    @cached_property
+    def _envelope(self) -> TypeAdapter[Envelope[Any]]:
+        return TypeAdapter(Envelope[self.carries])  # type: ignore[name-defined]
+
+    def read(self, payload: bytes) -> Envelope[Any]:
+        try:
+            return self._envelope.validate_json(payload)
+        except ValidationError as error:
+            raise Malformed(f"not a document of {self.pattern!r}: {first_fault(error)}") from error
+
+
+AGENT_STATE = Topic("agent/{agent}/state", AgentState, ("registrar",), "the agent as it is now", retain=True)
+AGENT_LIFECYCLE = Topic("agent/{agent}/lifecycle", Lifecycle, ("spawner",), "what was done to the agent")
+AGENT_DRIFT = Topic("agent/{agent}/drift", Drift, ("reconciler",), "where registry and world differ")
+SERVICE_STATE = Topic(
+    "service/{service}/state",
+    ServiceState,
+    (EVERY_SERVICE,),
+    "a service as it is now, or its last will",
+    retain=True,
+)
+COMMAND = Topic("command/{verb}", Command, ("operator", EVERY_SERVICE), "plain JSON arguments; never retained")
+REPLY = Topic("reply/{command}", Reply, (EVERY_SERVICE,), "the answer to a command")
+
+EVENTS = (AGENT_LIFECYCLE, AGENT_DRIFT)
+STATES = (AGENT_STATE, SERVICE_STATE)
+TOPICS = (*STATES, *EVENTS, COMMAND, REPLY)
+
+
+def locate(topic: str, prefix: str) -> tuple[str, Topic, dict[str, str]] | None:
+    """Which host, row and ids a topic name means; None for a topic that is not ours."""
+    head, _, rest = topic.removeprefix(f"{prefix}/").partition("/")
+    if not topic.startswith(f"{prefix}/") or not rest:
+        return None
+    for row in TOPICS:
+        ids = row.match(rest)
+        if ids is not None:
+            return head, row, ids
+    return None
+
+
+def row_for(data: Data) -> Topic:
+    """The row that carries such a document."""
+    return _ROW_OF[type(data)]
+
+
+def _members(carries: Any) -> Iterator[type]:
+    inner = getattr(carries, "__origin__", carries)
+    yield from getattr(inner, "__args__", (inner,))
+
+
+_ROW_OF = {member: row for row in (*EVENTS, *STATES) for member in _members(row.carries)}
+
+
+def family(row: Topic) -> str:
+    """The middle of an event's type: `muster.<family>.<kind>`."""
+    parts = row.pattern.split("/")
+    return parts[0] if row.retain else parts[-1]
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first thing wrong with a document, as a person would say it."""
+    fault = error.errors(include_url=False)[0]
+    where = ".".join(str(step) for step in fault["loc"])
+    given = fault.get("input")
+    shown = f" (got {json.dumps(given, default=str)[:80]})" if where and not isinstance(given, (dict, bytes)) else ""
+    return f"{where}: {fault['msg']}{shown}" if where else fault["msg"]
