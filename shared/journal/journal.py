@@ -1,0 +1,165 @@
+"""The journal as one service uses it: its own events out, everybody's events in, its memory."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shared.ids import Epoch
+from shared.journal.database import Database
+from shared.journal.requests import Requests
+
+PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event as it is in the journal and on the wire."""
+
+    source: str
+    seq: int
+    at: float
+    topic: str
+    payload: bytes
+
+
+class Transaction:
+    """What belongs together: events told, places moved, requests answered, things remembered."""
+
+    def __init__(self, connection: sqlite3.Connection, service: str) -> None:
+        self._connection = connection
+        self._service = service
+
+    def append(self, build: list[Callable[[int], tuple[str, bytes]]], at: float) -> None:
+        """Write events. Each is built from its number, since the number is part of what is published."""
+        (last,) = self._connection.execute("SELECT seq FROM source WHERE name = ?", (self._service,)).fetchone()
+        rows = [(self._service, seq, at, *make(seq)) for seq, make in enumerate(build, start=last + 1)]
+        self._connection.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?)", rows)
+        self._connection.execute("UPDATE source SET seq = ? WHERE name = ?", (last + len(rows), self._service))
+
+    def move_cursor(self, source: str, epoch: str, seq: int) -> None:
+        self._connection.execute(
+            "INSERT INTO cursor VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq",
+            (self._service, source, epoch, seq),
+        )
+
+    def remember(self, key: str, value: Any) -> None:
+        """Keep a JSON value over restarts; None forgets it."""
+        if value is None:
+            self._connection.execute("DELETE FROM memory WHERE owner = ? AND key = ?", (self._service, key))
+            return
+        self._connection.execute(
+            "INSERT INTO memory VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            (self._service, key, json.dumps(value)),
+        )
+
+    def answer(self, request_id: str, payload: bytes, at: float) -> None:
+        self._connection.execute(
+            "UPDATE request SET answer = ?, answered = ? WHERE owner = ? AND id = ? AND answer IS NULL",
+            (payload, at, self._service, request_id),
+        )
+
+
+class Journal:
+    """One service's view. For one thread."""
+
+    def __init__(self, path: Path, service: str) -> None:
+        self.service = service
+        self.database = Database(path)
+        self.requests = Requests(self.database, service)
+        with self.database.writing() as connection:
+            connection.execute("INSERT OR IGNORE INTO source (name) VALUES (?)", (service,))
+        self.epoch = Epoch(self._one("SELECT value FROM meta WHERE key = 'epoch'"))
+
+    def _one(self, query: str, *values: Any) -> Any:
+        with self.database.reading() as connection:
+            return connection.execute(query, values).fetchone()[0]
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        with self.database.writing() as connection:
+            yield Transaction(connection, self.service)
+
+    # --- events ---
+
+    def last_seq(self) -> int:
+        return self.newest(self.service)
+
+    def newest(self, source: str) -> int:
+        """The number of a source's last event."""
+        return int(self._one("SELECT seq FROM source WHERE name = ?", source))
+
+    def sources(self) -> list[str]:
+        with self.database.reading() as connection:
+            return [name for (name,) in connection.execute("SELECT name FROM source ORDER BY name")]
+
+    def entries(self, source: str, after: int, limit: int = PAGE) -> list[Entry]:
+        with self.database.reading() as connection:
+            rows = connection.execute(
+                "SELECT source, seq, at, topic, payload FROM event WHERE source = ? AND seq > ? ORDER BY seq LIMIT ?",
+                (source, after, limit),
+            )
+            return [Entry(*row) for row in rows]
+
+    def entries_since(self, at: float, limit: int) -> list[Entry]:
+        """The newest events of all sources since a time, oldest first: for people."""
+        with self.database.reading() as connection:
+            rows = connection.execute(
+                "SELECT source, seq, at, topic, payload FROM event WHERE at >= ? ORDER BY at DESC, seq DESC LIMIT ?",
+                (at, limit),
+            ).fetchall()
+        return [Entry(*row) for row in reversed(rows)]
+
+    def seq_before(self, at: float) -> int:
+        """The number of this service's last event told before a time."""
+        return int(self._one("SELECT coalesce(max(seq), 0) FROM event WHERE source = ? AND at < ?", self.service, at))
+
+    def published(self) -> int:
+        return int(self._one("SELECT published FROM source WHERE name = ?", self.service))
+
+    def note_published(self, seq: int) -> None:
+        with self.database.writing() as connection:
+            connection.execute("UPDATE source SET published = ? WHERE name = ?", (seq, self.service))
+
+    def prune(self, before: float) -> None:
+        """Forget this service's events and answers from before a time, save those that were never published."""
+        with self.database.writing() as connection:
+            connection.execute(
+                "DELETE FROM event WHERE source = ?1 AND at < ?2"
+                " AND seq <= (SELECT published FROM source WHERE name = ?1)",
+                (self.service, before),
+            )
+            connection.execute("DELETE FROM request WHERE owner = ? AND answered < ?", (self.service, before))
+
+    # --- places and memory ---
+
+    def cursors(self) -> dict[tuple[str, str], int]:
+        with self.database.reading() as connection:
+            rows = connection.execute("SELECT source, epoch, seq FROM cursor WHERE reader = ?", (self.service,))
+            return {(source, epoch): seq for source, epoch, seq in rows}
+
+    def memory(self) -> Mapping[str, Any]:
+        with self.database.reading() as connection:
+            rows = connection.execute("SELECT key, value FROM memory WHERE owner = ?", (self.service,))
+            return {key: json.loads(value) for key, value in rows}
+
+    # --- connections ---
+
+    def next_connection(self) -> int:
+        with self.database.writing() as connection:
+            connection.execute("UPDATE source SET connection = connection + 1 WHERE name = ?", (self.service,))
+        return int(self._one("SELECT connection FROM source WHERE name = ?", self.service))
+
+    def listened(self) -> float:
+        """When this service last heard a broker."""
+        return float(self._one("SELECT listened FROM source WHERE name = ?", self.service))
+
+    def note_listened(self, at: float) -> None:
+        with self.database.writing() as connection:
+            connection.execute("UPDATE source SET listened = ? WHERE name = ?", (at, self.service))
+
+    def close(self) -> None:
+        self.database.close()
