@@ -1,0 +1,62 @@
+"""A service's own retained state: online, degraded or offline, with its figures, and the last will that says it died.
+
+Every connection has a number, and the will carries it: an `offline` that a broker sends late can't hide a newer
+`online`, for readers compare the numbers and the service itself answers it.
+"""
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from shared.bus import Bus, Will
+from shared.events import ServiceState
+from shared.inbox import Arrived
+from shared.states import Presence
+from shared.telling import Teller
+from shared.topics import SERVICE_STATE, Malformed
+from shared.version import __version__
+
+
+def state_of(teller: Teller, status: Presence, connection: int, reason: str = "", **health: Any) -> ServiceState:
+    return ServiceState(
+        service=teller.service,
+        status=status,
+        connection=connection,
+        pid=os.getpid(),
+        version=__version__,
+        reason=reason,
+        health=health,
+    )
+
+
+def make_will(teller: Teller) -> Callable[[int], Will]:
+    """What the broker says of us when we die, for each connection anew."""
+
+    def will(connection: int) -> Will:
+        state = state_of(teller, Presence.OFFLINE, connection, "the connection broke")
+        return Will(*teller.state(state, seq=0, time=datetime.now(UTC)))
+
+    return will
+
+
+class OwnState:
+    """Says our state on the bus, and listens to what the bus says of us."""
+
+    def __init__(self, teller: Teller, bus: Bus) -> None:
+        self._teller = teller
+        self._bus = bus
+        self.topic = SERVICE_STATE.name(teller.space, service=teller.service)
+        self.connection = 0
+
+    def say(self, status: Presence, seq: int, reason: str = "", **health: Any) -> None:
+        state = state_of(self._teller, status, self.connection, reason, **health)
+        _, payload = self._teller.state(state, seq=seq, time=datetime.now(UTC))
+        self._bus.publish(self.topic, payload, retain=True)
+
+    def read(self, message: Arrived) -> ServiceState | None:
+        try:
+            data = SERVICE_STATE.read(message.payload).data
+        except Malformed:
+            return None
+        return data if isinstance(data, ServiceState) else None

@@ -1,0 +1,110 @@
+"""One bootstrap for every service: arguments, fleet file, lock, journal, bus, loop."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from shared.broker import Endpoint, credentials, endpoint
+from shared.bus import Bus, Identity
+from shared.errors import MusterError
+from shared.fleet import Fleet, FleetFile, find_fleet_file
+from shared.inbox import Inbox, Nudge
+from shared.journal import Journal
+from shared.lock import AlreadyRunning, hold
+from shared.log import Log
+from shared.loop import Loop, Polls, Service
+from shared.presence import make_will
+from shared.telling import Teller
+
+EXIT_BUSY = 75
+EXIT_BAD_SETUP = 78
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What a service is built from."""
+
+    fleet_file: FleetFile
+    journal: Journal
+    inbox: Inbox
+    log: Log
+
+    @property
+    def fleet(self) -> Fleet:
+        return self.fleet_file.fleet
+
+    def nudge(self) -> None:
+        """Ask for a look, from any thread."""
+        self.inbox.put(Nudge("changed"))
+
+
+def serve(name: str, build: Callable[[Wiring], Service], arguments: Sequence[str] | None = None) -> int:
+    """Run a service until it is told to stop; answers the exit code."""
+    parser = argparse.ArgumentParser(prog=f"muster-{name}", description=f"Muster's {name}; started by `muster up`.")
+    parser.add_argument("--fleet", help="the fleet file")
+    options = parser.parse_args(arguments)
+    log = Log(name)
+    os.umask(0o077)
+    try:
+        fleet_file = FleetFile(find_fleet_file(options.fleet))
+        with hold(fleet_file.fleet.home / "run" / f"{name}.lock", name):
+            _run(fleet_file, name, build, log)
+    except AlreadyRunning as error:
+        log.error("refused to start", reason=str(error))
+        return EXIT_BUSY
+    except MusterError as error:
+        log.error("ended", reason=str(error))
+        return EXIT_BAD_SETUP
+    return 0
+
+
+def _run(fleet_file: FleetFile, name: str, build: Callable[[Wiring], Service], log: Log) -> None:
+    fleet = fleet_file.fleet
+    inbox = Inbox()
+    journal = Journal(fleet.journal, name)
+    bus = connect(fleet, name, inbox, log, will=Teller(fleet.space, name, journal.epoch))
+    service = build(Wiring(fleet_file, journal, inbox, log))
+    polls = Polls(fleet.declared.polls.connected_s, fleet.declared.polls.alone_s)
+    Loop(service, journal, bus, inbox, fleet.space, polls, log).run()
+
+
+def endpoints_of(fleet: Fleet) -> list[Endpoint]:
+    """Where the broker may be: as declared, else the private one. Asked again on every connect, for it may move."""
+    declared = fleet.declared.broker.endpoints
+    if declared:
+        return [Endpoint.parse(url) for url in declared]
+    private = endpoint(fleet.home)
+    return [private] if private else []
+
+
+def connect(fleet: Fleet, role: str, inbox: Inbox, log: Log, *, will: Teller | None = None) -> Bus:
+    """A bus for a service (with a will, and a session that the broker keeps) or for a passing client."""
+
+    def identity() -> Identity:
+        username, password = credentials(fleet.home, role)
+        client_id = f"{fleet.space.prefix}-{fleet.space.host}-{role}"
+        if will is None:
+            return Identity(f"{client_id}-{os.getpid()}-{id(inbox)}", username, password, clean=True)
+        return Identity(client_id, username, password)
+
+    counter = iter(range(1, sys.maxsize))
+
+    def next_connection() -> int:
+        if will is None:
+            return next(counter)
+        journal = Journal(fleet.journal, role)  # this is asked on the connection's thread: a journal is for one
+        try:
+            return journal.next_connection()
+        finally:
+            journal.close()
+
+    return Bus(
+        identity,
+        lambda: endpoints_of(fleet),
+        inbox,
+        will=make_will(will) if will else None,
+        next_connection=next_connection,
+        log=log,
+    )

@@ -1,0 +1,91 @@
+"""One turn of a service: what it is given to decide from, and what it wants said and kept.
+
+Nothing a service says in a turn leaves the process before all of it is in the journal, in one transaction together
+with its place in what it read. A turn that fails leaves no trace, and comes again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from shared.commands import Command, Reply
+from shared.events import Data, Event
+from shared.following import Heard
+from shared.journal import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A command that waits for its answer."""
+
+    request: Request
+    command: Command
+
+
+@dataclass
+class Turn:
+    """Given: `now`, `heard`, `asked`, `poll`, `memory`. The rest is filled by the methods."""
+
+    service: str
+    now: datetime
+    poll: bool
+    heard: list[Heard]
+    asked: list[Asked]
+    memory: Mapping[str, Any]
+    told: list[tuple[Event, str | None]] = field(default_factory=list)
+    shown: list[Data] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
+    answers: dict[str, tuple[Request, Reply]] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict)
+    look_again: datetime | None = None
+    complaint: str = ""
+
+    def tell(self, event: Event, cause: str | None = None) -> None:
+        """Say what happened, for ever."""
+        self.told.append((event, cause))
+
+    def show(self, state: Data) -> None:
+        """Say how something is now (retained)."""
+        self.shown.append(state)
+
+    def withdraw(self, topic: str) -> None:
+        """Take back a retained state: what it spoke of is gone."""
+        self.withdrawn.append(topic)
+
+    def answer(self, asked: Asked, said: str, *, code: str = "ok", **result: Any) -> None:
+        self._answer(asked.request, said, code, result)
+
+    def refuse(self, request: Request, said: str, *, code: str) -> None:
+        self._answer(request, said, code, {})
+
+    def _answer(self, request: Request, said: str, code: str, result: dict[str, Any]) -> None:
+        self.answers[request.id] = (
+            request,
+            Reply(
+                id=request.id,
+                verb=request.verb,
+                ok=code == "ok",
+                said=said,
+                code=code,
+                result=result,
+                by=self.service,
+                time=self.now,
+            ),
+        )
+
+    def recall(self, key: str) -> Any:
+        """What was kept under a key, in this turn or an earlier one; None when there is nothing."""
+        return self.kept[key] if key in self.kept else self.memory.get(key)
+
+    def remember(self, key: str, value: Any) -> None:
+        """Keep a JSON value over restarts; None forgets it."""
+        self.kept[key] = value
+
+    def complain(self, reason: str) -> None:
+        """Go on, but say in our state that something is wrong."""
+        self.complaint = reason
+
+    def again_at(self, when: datetime) -> None:
+        """Give me a turn at this time even when nothing comes."""
+        self.look_again = when if self.look_again is None else min(self.look_again, when)
