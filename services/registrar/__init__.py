@@ -1,0 +1,1 @@
+"""The registrar: the one writer of `registry.yaml` and of the retained agent states."""
