@@ -1,0 +1,1 @@
+"""The spawner: the only process that starts and ends tmux sessions."""

@@ -1,0 +1,70 @@
+"""Making a session for an agent: from the fleet file's words to an argv, with no shell in between."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.backends import DIRECTORY
+from shared.errors import MusterError
+from shared.fleet import Fleet
+from shared.tmux import Pane, Tmux
+
+
+class CannotStart(MusterError):
+    """The agent can't be started as it is declared."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """All that tmux needs to be told."""
+
+    agent: str
+    backend: str
+    argv: list[str]
+    workspace: Path
+    env: dict[str, str]
+
+
+def plan(fleet: Fleet, agent: str) -> Launch:
+    """Work out how to start an agent, or say why it can't be."""
+    declared = fleet.declared.agents[agent]
+    backend = fleet.backend(declared.backend)
+    if backend is None:
+        raise CannotStart(f"agent {agent!r} names the backend {declared.backend!r}, which the fleet file does not have")
+    workspace = workspace_of(fleet, agent)
+    if not workspace.is_dir():
+        raise CannotStart(f"the workspace {workspace} of agent {agent!r} is not a directory; make it or change `dir`")
+    values = {"python": sys.executable, "backends": str(DIRECTORY), "agent": agent, "prompt": declared.prompt}
+    return Launch(
+        agent=agent,
+        backend=declared.backend,
+        argv=[fill(word, values) for word in backend.argv],
+        workspace=workspace,
+        env={**backend.env, **declared.env},
+    )
+
+
+def workspace_of(fleet: Fleet, agent: str) -> Path:
+    return (fleet.path.parent / fleet.declared.agents[agent].dir.expanduser()).resolve()
+
+
+def fill(word: str, values: dict[str, str]) -> str:
+    """Put a value in place of `{name}`; other braces stay, for a command line may need them."""
+    for name, value in values.items():
+        if word == f"{{{name}}}":
+            return value
+        if name != "prompt":
+            word = word.replace(f"{{{name}}}", value)
+    return word
+
+
+def launch(tmux: Tmux, order: Launch, *, spawn: str, stamp: str) -> Pane:
+    return tmux.start(
+        session=order.agent,
+        argv=order.argv,
+        cwd=order.workspace,
+        env={**order.env, "MUSTER_AGENT": order.agent, "MUSTER_SPAWN": spawn},
+        agent=order.agent,
+        spawn=spawn,
+        fleet=stamp,
+    )
