@@ -1,0 +1,81 @@
+"""The `muster` command: reads the arguments, then imports only the verb that was asked for."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from shared.errors import MusterError
+from shared.version import __version__
+
+EXIT_FAILED = 1
+EXIT_BAD_FLEET = 78
+
+VERBS = {
+    "demo": "show the whole idea: three agents, one of them killed, seen and restarted",
+    "test": "run what the tests and checks of this project are",
+    "init": "write a commented fleet.yaml here",
+    "up": "start the broker and the services in the background",
+    "down": "stop the services; agents go on unless --agents",
+    "status": "say what runs",
+    "events": "follow what happens",
+    "spawn": "start an agent and keep it running",
+    "stop": "end an agent and keep it down",
+    "restart": "end an agent and start it anew",
+    "broker": "print ready-to-paste mosquitto commands",
+    "doctor": "say what is missing or wrong, and how to mend it",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser(_verb_in(given))
+    options, rest = parser.parse_known_args(given)
+    if options.verb is None:
+        parser.print_help()
+        return 2
+    if rest and options.verb != "test":
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    options.rest = rest
+    try:
+        return int(options.run(options))
+    except MusterError as error:
+        print(f"muster: {error}", file=sys.stderr)
+        return EXIT_BAD_FLEET if type(error).__name__ == "BadFleetFile" else EXIT_FAILED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone: nothing to complain about
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _verb_in(given: Sequence[str]) -> str | None:
+    """The verb, found before the parser is built: each verb's module costs time to import."""
+    words = iter(given)
+    for word in words:
+        if word == "--fleet":
+            next(words, None)
+        elif not word.startswith("-"):
+            return word if word in VERBS else None
+    return None
+
+
+def _parser(verb: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="muster", description="Keeps a fleet of AI coding agents in tmux alive.")
+    parser.add_argument("--version", action="version", version=f"muster {__version__}")
+    parser.add_argument("--fleet", metavar="FILE", help="the fleet file (else MUSTER_FLEET, else ./fleet.yaml)")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    for name, says in VERBS.items():
+        below = verbs.add_parser(name, help=says, description=says.capitalize() + ".", add_help=name != "test")
+        if name == verb:
+            module = importlib.import_module(f"services.cli.{name if name not in ASKED else 'ask'}")
+            module.arguments(below)
+            below.set_defaults(run=module.run)
+    return parser
+
+
+ASKED = ("spawn", "stop", "restart")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

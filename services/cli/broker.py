@@ -1,0 +1,45 @@
+"""`muster broker`: how to reach the bus with any MQTT client, ready to paste."""
+
+import argparse
+import shlex
+
+from services.cli.fleet import open_fleet
+from shared.broker import Endpoint, credentials
+from shared.errors import MusterError
+from shared.fleet import Fleet
+from shared.process import endpoints_of
+from shared.roles import PEOPLE
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--args", choices=PEOPLE, metavar="|".join(PEOPLE), help="print just the connection arguments")
+
+
+def run(options: argparse.Namespace) -> int:
+    fleet = open_fleet(options)
+    if options.args:
+        print(connection(fleet, options.args))
+        return 0
+    root = fleet.space.root
+    print(f"# watch everything\nmosquitto_sub {connection(fleet, 'viewer')} -t '{fleet.space.prefix}/#' -v\n")
+    print(f"# drifts only\nmosquitto_sub {connection(fleet, 'viewer')} -t '{root}/agent/+/drift'\n")
+    print(f"# see the replies\nmosquitto_sub {connection(fleet, 'operator')} -t '{root}/reply/+'\n")
+    agent = next(iter(fleet.declared.agents), "builder")
+    payload = shlex.quote(f'{{"agent": "{agent}"}}')
+    print(f"# steer\nmosquitto_pub {connection(fleet, 'operator')} -t {root}/command/restart -m {payload}")
+    return 0
+
+
+def connection(fleet: Fleet, role: str) -> str:
+    """Arguments for mosquitto_sub and mosquitto_pub; they need no quoting."""
+    endpoint = _endpoint(fleet)
+    username, password = credentials(fleet.home, role)
+    secure = " --tls-use-os-certs" if endpoint.tls else ""
+    return f"-h {endpoint.host} -p {endpoint.port} -u {username} -P {password}{secure}"
+
+
+def _endpoint(fleet: Fleet) -> Endpoint:
+    endpoints = endpoints_of(fleet)
+    if not endpoints:
+        raise MusterError("no broker has been started for this fleet yet; run: muster up")
+    return endpoints[0]

@@ -1,0 +1,146 @@
+"""`muster demo`: the whole idea in a minute, on real parts: a broker, every service, three agents, and an accident."""
+
+import argparse
+import contextlib
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from services.cli import supervision
+from services.cli.broker import connection
+from services.cli.down import bring_down
+from services.cli.events import Told, follow
+from services.cli.fleet import say
+from services.cli.up import bring_up
+from services.cli.words import Paint, event_line
+from shared.errors import MusterError
+from shared.fleet import Fleet, load_fleet
+from shared.ids import new_id
+from shared.tmux import Tmux
+
+AGENTS = ("builder", "reviewer", "tester")
+VICTIM = "builder"
+HEALED_WITHIN_S = 30.0
+
+FLEET = """\
+host: demo
+tmux: {{socket: {socket}}}
+agents:
+  builder: {{prompt: build the thing}}
+  reviewer: {{prompt: review what the builder did}}
+  tester: {{prompt: run the tests again and again}}
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seconds", type=float, metavar="N", help="end by itself after about N seconds")
+
+
+def run(options: argparse.Namespace) -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a kill cleans up as Ctrl-C does
+    directory = Path(tempfile.mkdtemp(prefix="muster-demo-"))
+    fleet = _fleet(directory)
+    story = Story()
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            _play(fleet, story, options.seconds)
+    finally:
+        _clean_up(fleet, directory)
+    say(f"the demo {'saw the drift and its healing' if story.healed else f'ended early: {story.missing()}'}")
+    return 0 if story.healed else 1
+
+
+def _fleet(directory: Path) -> Fleet:
+    path = directory / "fleet.yaml"
+    path.write_text(FLEET.format(socket=f"muster-demo-{new_id()[-8:]}"))
+    return load_fleet(path)
+
+
+class Story:
+    """What has been seen so far of: all run, one is killed, the drift, the record, the restart."""
+
+    def __init__(self) -> None:
+        self.running: set[str] = set()
+        self.killed = self.drift = self.recorded = self.restarted = False
+
+    def see(self, told: Told) -> None:
+        data = told.document.get("data", {})
+        agent, what = data.get("agent"), data.get("kind") or data.get("status")
+        if "status" in data and what == "running":
+            self.running.add(agent)
+        if not self.killed or agent != VICTIM:
+            return
+        self.drift = self.drift or what == "missing"
+        self.recorded = self.recorded or what == "terminated"
+        if what == "restarted":
+            self.restarted = True
+            self.running.discard(VICTIM)
+
+    @property
+    def ready(self) -> bool:
+        return self.running.issuperset(AGENTS)
+
+    @property
+    def healed(self) -> bool:
+        return self.drift and self.recorded and self.restarted and VICTIM in self.running
+
+    def missing(self) -> str:
+        steps = (
+            (self.ready or self.killed, "not all agents were running yet"),
+            (self.killed, "no agent was killed yet"),
+            (self.drift, "the drift was not seen"),
+            (self.recorded, "the registry did not change"),
+            (self.restarted, "the agent was not restarted"),
+        )
+        return next((said for seen, said in steps if not seen), "the restarted agent was not recorded as running")
+
+
+def _play(fleet: Fleet, story: Story, seconds: float | None) -> None:
+    started = time.monotonic()
+    say(f"a fleet of {len(AGENTS)} scripted agents in {fleet.path.parent}")
+    bring_up(fleet)
+    say("broker and services are up; watch them from another terminal with:")
+    say(f"  mosquitto_sub {connection(fleet, 'viewer')} -t 'muster/#' -v")
+    say(f"  tmux -L {fleet.declared.tmux.socket} attach -t {VICTIM}")
+    limit = None if seconds is None else max(1.0, seconds - (time.monotonic() - started))
+    for told in _watched(fleet, limit):
+        story.see(told)
+        if story.ready and not story.killed:
+            _kill(fleet, story)
+        if story.healed and seconds is None and not getattr(story, "said", False):
+            story.said = True  # type: ignore[attr-defined]
+            say("seen, recorded and restarted; the fleet goes on until you press Ctrl-C")
+
+
+def _watched(fleet: Fleet, limit: float | None) -> Iterator[Told]:
+    import sys
+
+    paint = Paint(sys.stdout)
+    for told in follow(fleet, since=0.0, seconds=limit):
+        print(event_line(told.row, told.host, told.document, paint), flush=True)
+        yield told
+
+
+def _kill(fleet: Fleet, story: Story) -> None:
+    tmux = Tmux(fleet.declared.tmux.socket)
+    try:
+        pane = next(pane for pane in tmux.look() if pane.agent == VICTIM)
+        say(f"all {len(AGENTS)} run; now {VICTIM}'s session is killed behind Muster's back")
+        story.killed = True
+        tmux.kill(pane.session_id)
+    finally:
+        tmux.close()
+
+
+def _clean_up(fleet: Fleet, directory: Path) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would leave processes behind
+    try:
+        bring_down(fleet, agents=True)
+    except MusterError as error:
+        say(f"could not end everything the polite way: {error}")
+        supervision.stop(fleet)
+    Tmux(fleet.declared.tmux.socket).end_server()
+    shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,165 @@
+"""`muster doctor`: every check says what it found and, where something is wrong, how to mend it."""
+
+import argparse
+import json
+import os
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from services.cli import supervision
+from services.cli.look import look_at_bus
+from services.cli.words import Paint
+from shared.broker import find_program
+from shared.errors import MusterError
+from shared.fleet import Fleet, find_fleet_file, load_fleet
+from shared.process import endpoints_of
+from shared.roles import SERVICES
+from shared.states import Presence
+from shared.tmux import Tmux, tmux_version
+
+OLDEST_TMUX = (3, 2)
+LITTLE_SPACE = 200 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Finding:
+    check: str
+    ok: bool
+    found: str
+    mend: str = ""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    findings = list(examine(options.fleet))
+    if options.json:
+        json.dump([asdict(finding) for finding in findings], sys.stdout, indent=2)
+        print()
+    else:
+        paint = Paint(sys.stdout)
+        for finding in findings:
+            mark = paint.good("ok  ") if finding.ok else paint.bad("FAIL")
+            print(f"{mark} {finding.check:<9} {finding.found}" + (f"\n     -> {finding.mend}" if finding.mend else ""))
+    return 0 if all(finding.ok for finding in findings) else 1
+
+
+def examine(given: str | None) -> Iterator[Finding]:
+    yield _python()
+    yield _tmux()
+    yield _broker_program()
+    try:
+        fleet = load_fleet(find_fleet_file(given))
+    except MusterError as error:
+        yield Finding("fleet", False, str(error), "mend the file; `muster init` writes a good one")
+        return
+    yield Finding("fleet", True, f"{fleet.path}: {len(fleet.declared.agents)} agents")
+    for check in (_tmux_answers, _files, _space, _journal, _broker, _services):
+        yield from check(fleet)
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Finding("python", sys.version_info >= (3, 11), version, "" if sys.version_info >= (3, 11) else "use 3.11+")
+
+
+def _tmux() -> Finding:
+    try:
+        text, numbers = tmux_version()
+    except MusterError as error:
+        return Finding("tmux", False, str(error), "apt-get install tmux, or brew install tmux")
+    good = numbers >= OLDEST_TMUX
+    return Finding("tmux", good, text, "" if good else "install tmux 3.2 or newer")
+
+
+def _broker_program() -> Finding:
+    try:
+        program = find_program()
+    except MusterError as error:
+        return Finding("broker", False, str(error), "or name a broker of your own in the fleet file")
+    return Finding("broker", True, f"{program.kind} at {program.path}")
+
+
+def _tmux_answers(fleet: Fleet) -> Iterator[Finding]:
+    socket = fleet.declared.tmux.socket
+    tmux = Tmux(socket)
+    try:
+        panes = tmux.look()
+        yield Finding("sessions", True, f"tmux socket {socket}: {len(panes)} sessions")
+    except MusterError as error:
+        yield Finding("sessions", False, str(error), f"look at the tmux server of socket {socket}")
+    finally:
+        tmux.close()
+
+
+def _files(fleet: Fleet) -> Iterator[Finding]:
+    if not fleet.home.exists():
+        yield Finding("files", True, f"{fleet.home} is made by the first `muster up`")
+        return
+    private = [fleet.home, fleet.home / "credentials", fleet.journal, fleet.registry]
+    loose = [str(path) for path in private if path.exists() and _others_may_look(path)]
+    mend = f"chmod go-rwx {' '.join(loose)}" if loose else ""
+    yield Finding("files", not loose, f"{fleet.home} is private" if not loose else f"readable by others: {loose}", mend)
+
+
+def _others_may_look(path: Path) -> bool:
+    return bool(path.stat().st_mode & 0o077)
+
+
+def _space(fleet: Fleet) -> Iterator[Finding]:
+    free = shutil.disk_usage(fleet.path.parent).free
+    writable = os.access(fleet.path.parent, os.W_OK)
+    mend = "" if free > LITTLE_SPACE else "make room: the journal and the logs need it"
+    yield Finding(
+        "disk",
+        free > LITTLE_SPACE and writable,
+        f"{free / 2**30:.1f} GiB free" + ("" if writable else f"; {fleet.path.parent} can't be written"),
+        mend if writable else f"make {fleet.path.parent} writable, for .muster lives there",
+    )
+
+
+def _journal(fleet: Fleet) -> Iterator[Finding]:
+    if not fleet.journal.exists():
+        yield Finding("journal", True, "none yet")
+        return
+    try:
+        connection = sqlite3.connect(f"file:{fleet.journal}?mode=ro", uri=True)
+        (verdict,) = connection.execute("PRAGMA quick_check").fetchone()
+        (waiting,) = connection.execute("SELECT coalesce(sum(seq - published), 0) FROM source").fetchone()
+        connection.close()
+    except sqlite3.Error as error:
+        yield Finding("journal", False, f"{fleet.journal}: {error}", "move it away; a new one is made")
+        return
+    found = f"{verdict}, {waiting} events not yet published"
+    yield Finding("journal", verdict == "ok", found, "" if verdict == "ok" else "move it away; a new one is made")
+
+
+def _broker(fleet: Fleet) -> Iterator[Finding]:
+    endpoints = ", ".join(map(str, endpoints_of(fleet))) or "none yet"
+    answers = look_at_bus(fleet, 2.0) is not None if endpoints_of(fleet) else False
+    mend = "" if answers else "muster up (or look at .muster/logs/broker.log)"
+    yield Finding("bus", answers, f"{endpoints} {'answers' if answers else 'does not answer'}", mend)
+
+
+def _services(fleet: Fleet) -> Iterator[Finding]:
+    bus = look_at_bus(fleet, 2.0) if endpoints_of(fleet) else None
+    pids = supervision.pids(fleet)
+    for name in SERVICES:
+        state = bus.services.get(name) if bus else None
+        if name not in pids:
+            yield Finding(name, False, "does not run", "muster up")
+        elif state is None or state.status is Presence.OFFLINE:
+            yield Finding(name, False, f"runs (pid {pids[name]}) but the bus does not know it", "see the bus above")
+        else:
+            good = state.status is Presence.ONLINE
+            mend = "" if good else f"look at {supervision.log_of(fleet, name)}"
+            yield Finding(name, good, f"{state.status.value} (pid {pids[name]}) {state.reason}".rstrip(), mend)
+
+
+Check = Callable[[Fleet], Iterator[Finding]]

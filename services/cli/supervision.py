@@ -1,0 +1,140 @@
+"""The background processes of a fleet, under supervisord: its configuration, its start, and an end without remains.
+
+No control socket is opened: signals are enough, and which process lives is told by the locks that the processes hold,
+so that even orphans of a killed supervisor are found.
+"""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from shared.broker import ensure_credentials
+from shared.errors import MusterError
+from shared.fleet import Fleet
+from shared.lock import holder
+from shared.roles import SERVICES
+
+SUPERVISOR = "supervisor"
+STOPS_WITHIN_S = 15.0
+
+
+def programs(fleet: Fleet) -> tuple[str, ...]:
+    return SERVICES if fleet.declared.broker.endpoints else ("broker", *SERVICES)
+
+
+def lock_of(fleet: Fleet, program: str) -> Path:
+    return fleet.home / "run" / f"{program}.lock"
+
+
+def log_of(fleet: Fleet, program: str) -> Path:
+    return fleet.home / "logs" / f"{program}.log"
+
+
+def pids(fleet: Fleet) -> dict[str, int]:
+    """The living processes of this fleet, by program, the supervisor among them."""
+    found = {name: holder(lock_of(fleet, name)) for name in (SUPERVISOR, "broker", *SERVICES)}
+    return {name: pid for name, pid in found.items() if pid is not None}
+
+
+def make_home(fleet: Fleet) -> None:
+    """The private directory beside the fleet file, which git is told to leave alone."""
+    fleet.home.mkdir(mode=0o700, exist_ok=True)
+    fleet.home.chmod(0o700)
+    for name in ("run", "logs"):
+        (fleet.home / name).mkdir(mode=0o700, exist_ok=True)
+    ignore = fleet.home / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
+    ensure_credentials(fleet.home)
+
+
+def configuration(fleet: Fleet) -> str:
+    """supervisord's file. Its values are expanded with `%`, so that sign is doubled."""
+    parts = [
+        "[supervisord]\nnodaemon = true\nsilent = true\n"
+        f"logfile = {_plain(log_of(fleet, SUPERVISOR))}\nlogfile_maxbytes = 1MB\nlogfile_backups = 2\n"
+        f"pidfile = {_plain(fleet.home / 'run' / 'supervisord.pid')}\nchildlogdir = {_plain(fleet.home / 'logs')}\n"
+    ]
+    for name in programs(fleet):
+        command = " ".join(shlex.quote(word).replace("%", "%%") for word in _command(fleet, name))
+        parts.append(
+            f"[program:{name}]\ncommand = {command}\ndirectory = /\n"
+            "autorestart = true\nstartsecs = 3\nstartretries = 1000000\n"
+            "stopsignal = TERM\nstopwaitsecs = 10\n"
+            # The broker first, and it leaves last: services say goodbye through it.
+            f"priority = {1 if name == 'broker' else 10}\n"
+            f"redirect_stderr = true\nstdout_logfile = {_plain(log_of(fleet, name))}\n"
+            "stdout_logfile_maxbytes = 5MB\nstdout_logfile_backups = 3\n"
+        )
+    return "\n".join(parts)
+
+
+def _plain(path: Path) -> str:
+    return str(path).replace("%", "%%")
+
+
+def _command(fleet: Fleet, name: str) -> list[str]:
+    command = [sys.executable, "-m", f"services.{name}"]
+    if name != "broker":
+        return [*command, "--fleet", str(fleet.path)]
+    settings, space = fleet.declared.broker, fleet.space
+    command += ["--home", str(fleet.home), "--host", space.host, "--prefix", space.prefix]
+    for option, port in (("--port", settings.port), ("--websocket-port", settings.websocket_port)):
+        if port is not None:
+            command += [option, str(port)]
+    return command
+
+
+def start(fleet: Fleet) -> None:
+    """Start the supervisor, which starts the rest. To be called when none runs."""
+    make_home(fleet)
+    file = fleet.home / "run" / "supervisord.conf"
+    file.write_text(configuration(fleet))
+    log = log_of(fleet, SUPERVISOR)
+    with log.open("ab") as output:
+        subprocess.Popen(
+            [sys.executable, "-m", "services.cli.supervisor_process", str(lock_of(fleet, SUPERVISOR)), str(file)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            cwd="/",
+        )
+
+
+def stop(fleet: Fleet) -> list[str]:
+    """End the supervisor and all it started, orphans too; answers what had to be ended."""
+    ended = list(pids(fleet))
+    supervisor = pids(fleet).get(SUPERVISOR)
+    if supervisor is not None:
+        _signal(supervisor, signal.SIGTERM)
+        _wait_until_gone(fleet, {SUPERVISOR}, STOPS_WITHIN_S)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for name, pid in pids(fleet).items():
+            if name != "broker" or number == signal.SIGKILL or len(pids(fleet)) == 1:
+                _signal(pid, number)
+        _wait_until_gone(fleet, set(SERVICES), STOPS_WITHIN_S / 2)
+        if "broker" in pids(fleet):
+            _signal(pids(fleet)["broker"], number)
+        _wait_until_gone(fleet, {SUPERVISOR, "broker", *SERVICES}, STOPS_WITHIN_S / 2)
+    left = pids(fleet)
+    if left:
+        raise MusterError(f"these processes did not end: {left}; look at {fleet.home / 'logs'}")
+    return ended
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def _wait_until_gone(fleet: Fleet, names: set[str], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while names & pids(fleet).keys() and time.monotonic() < deadline:
+        time.sleep(0.02)

@@ -1,0 +1,75 @@
+"""`muster up`: start what is not running, and come back when it answers."""
+
+import argparse
+import json
+import sys
+import time
+
+from services.cli import supervision
+from services.cli.fleet import is_up, open_fleet, say
+from services.cli.look import look_at_bus
+from shared.broker import find_program
+from shared.errors import MusterError
+from shared.fleet import Fleet
+from shared.roles import SERVICES
+from shared.states import Presence
+
+READY_WITHIN_S = 30.0
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the processes as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    fleet = open_fleet(options)
+    if is_up(fleet):
+        say("already up")
+    else:
+        bring_up(fleet)
+        say(f"up: {', '.join(supervision.programs(fleet))} (logs in {fleet.home / 'logs'})")
+    if options.json:
+        json.dump(supervision.pids(fleet), sys.stdout)
+        print()
+    return 0
+
+
+def bring_up(fleet: Fleet) -> None:
+    """Start broker and services and wait until every one of them has said that it is there."""
+    if not fleet.declared.broker.endpoints:
+        find_program()
+    orphans = supervision.pids(fleet)
+    if orphans:
+        say(f"ending what an earlier supervisor left behind: {', '.join(orphans)}")
+        supervision.stop(fleet)
+    supervision.start(fleet)
+    waiting = _wait_for_services(fleet)
+    if waiting:
+        raise MusterError(f"not ready after {READY_WITHIN_S:.0f} s: {_why(fleet, waiting)}\nrun: muster doctor")
+
+
+def _wait_for_services(fleet: Fleet) -> list[str]:
+    """Wait for the services; answers those that did not come."""
+    deadline = time.monotonic() + READY_WITHIN_S
+    waiting = list(SERVICES)
+    while waiting and time.monotonic() < deadline:
+        bus = look_at_bus(fleet, 1.0)
+        living = supervision.pids(fleet)
+        there = bus.services if bus else {}
+        waiting = [
+            name
+            for name in SERVICES
+            if name not in there or there[name].status is Presence.OFFLINE or there[name].pid != living.get(name)
+        ]
+        if waiting:
+            time.sleep(0.05)
+    return waiting
+
+
+def _why(fleet: Fleet, waiting: list[str]) -> str:
+    told = []
+    for name in ("broker", *waiting):
+        log = supervision.log_of(fleet, name)
+        lines = log.read_text(errors="replace").splitlines()[-2:] if log.exists() else ["it has logged nothing"]
+        told += [f"\n  {name}: {line[:300]}" for line in lines]
+    return "".join(told)
