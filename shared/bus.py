@@ -27,7 +27,7 @@ ANSWERS_WITHIN_S = 2.0
 """A broker that leaves a message unacknowledged for longer is treated as down: it may hang for hours."""
 GIVES_UP_AFTER_S = 15.0
 """... and one that does so for this long is left for the next endpoint."""
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 5.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 2.0
 
 
 @dataclass(frozen=True)
@@ -141,6 +141,12 @@ class Bus:
             if client is not None and message.qos and message.connection == self._connection:
                 client.ack(message.mid, message.qos)
 
+    def ask_for_retained(self, topic_filter: str) -> None:
+        """Have the broker send what is retained there, by subscribing again."""
+        client = self._client
+        if client is not None:
+            client.subscribe(topic_filter, 1)
+
     @property
     def connected(self) -> bool:
         return self._client is not None
@@ -200,7 +206,7 @@ class Bus:
                 told = reason
             # Jitter, so that a fleet does not come back to a restarted broker in one instant.
             self._quit.wait(wait * random.uniform(0.5, 1.0))  # noqa: S311
-            wait = min(wait * 1.6, LONGEST_WAIT_S if len(endpoints) < 2 else 1.0)
+            wait = min(wait * 1.6, LONGEST_WAIT_S)
 
     def _one_connection(self, endpoint: Endpoint) -> str:
         """Connect and stay until the end; answers why it ended."""

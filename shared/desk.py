@@ -95,7 +95,7 @@ class Desk:
             raise Fault(
                 "retained",
                 "a retained command is not carried out, for it would come again to everyone who connects;"
-                " it was cleared: send it without -r",
+                " the retained copy was cleared: send it without -r",
             )
         if len(message.payload) > MAX_PAYLOAD:
             raise Fault("malformed", f"the payload has {len(message.payload)} bytes; at most {MAX_PAYLOAD} are taken")

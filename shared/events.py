@@ -74,7 +74,7 @@ class AgentRestarted(Running):
     """A new session took the place of one that ended."""
 
     kind: Literal["restarted"] = "restarted"
-    replaces: Id | None
+    replaces: Id | None = None
     reason: str
     attempt: int = Field(
         ge=0, description="How many restarts in the burst window, this one included; 0 when asked for."
@@ -85,7 +85,7 @@ class AgentStopped(AgentEvent):
     """The agent's session was ended on request."""
 
     kind: Literal["stopped"] = "stopped"
-    spawn: Id | None
+    spawn: Id | None = None
     reason: str
 
 
@@ -94,7 +94,7 @@ class AgentExited(AgentEvent):
 
     kind: Literal["exited"] = "exited"
     spawn: Id
-    exit_status: int | None
+    exit_status: int | None = None
 
 
 class AgentGaveUp(AgentEvent):
@@ -126,7 +126,7 @@ class PaneDead(AgentEvent):
     kind: Literal["pane_dead"] = "pane_dead"
     spawn: Id
     session: str
-    exit_status: int | None
+    exit_status: int | None = None
 
 
 Drift = Annotated[SessionMissing | PaneDead, Field(discriminator="kind")]

@@ -123,6 +123,11 @@ class Loop:
             self._log.failure("a step failed", error, again_in_s=round(self._backoff, 1))
             self._failed(f"{type(error).__name__}: {error}")
 
+    @property
+    def unpublished(self) -> int:
+        """How many events the broker has not acknowledged yet."""
+        return self._outbox.waiting
+
     def _deadline(self) -> float:
         now = time.monotonic()
         look = min(self._next_poll, now if self._catch_up else self._next_poll, self._look_again or self._next_poll)

@@ -49,6 +49,7 @@ class Reception:
     def sort(self, messages: Sequence[Arrived]) -> tuple[list[Arrived], bool]:
         """The events among the messages, and whether there are new requests. Requests are durable when this returns."""
         events: list[Arrived] = []
+        commanded = False
         for message in messages:
             located = locate(message.topic, self._space.prefix)
             if located is None:
@@ -56,12 +57,17 @@ class Reception:
             host, row, ids = located
             if row is COMMAND and host == self._space.host:
                 self._command(message, ids["verb"])
+                commanded = commanded or not message.retained
             elif row is SERVICE_STATE and message.topic == self._own.topic:
                 self._hear_of_ourselves(message)
             elif row in self._owns and host == self._space.host:
                 self._clear_if_gone(message)
             else:
                 events.append(message)
+        if commanded:
+            # MQTT 3.1.1 hides on live delivery that a message is retained: asked for again, it shows, and is refused.
+            for topic_filter in self._desk.subscriptions:
+                self._bus.ask_for_retained(topic_filter)
         return events, self._file()
 
     def _command(self, message: Arrived, verb: str) -> None:

@@ -1,9 +1,11 @@
 """From a typed document to bytes on a topic: the envelope is put around it here, and nowhere else."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
-from shared.events import Data, Envelope, Event
+from shared.events import Data, Event
 from shared.ids import new_id
 from shared.topics import Space, Topic, family, row_for
 
@@ -16,32 +18,27 @@ class Teller:
     service: str
     epoch: str
 
-    @property
+    @cached_property
     def source(self) -> str:
         return f"/{self.space.host}/{self.service}"
 
     def event(self, event: Event, *, seq: int, time: datetime, cause: str | None) -> tuple[str, bytes]:
         row = row_for(event)
-        return self._wrap(row, event, f"muster.{family(row)}.{event.kind}", seq, time, cause)
+        return self._wrap(row, event, f"{family(row)}.{event.kind}", f"{self.epoch}-{seq}", seq, time, cause)
 
     def state(self, state: Data, *, seq: int, time: datetime) -> tuple[str, bytes]:
         row = row_for(state)
-        return self._wrap(row, state, f"muster.{family(row)}.state", seq, time, None)
+        return self._wrap(row, state, f"{family(row)}.state", new_id(), seq, time, None)
 
     def _wrap(
-        self, row: Topic, data: Data, kind: str, seq: int, time: datetime, cause: str | None
+        self, row: Topic, data: Data, kind: str, document_id: str, seq: int, time: datetime, cause: str | None
     ) -> tuple[str, bytes]:
-        envelope = Envelope[Data].model_construct(
-            type=kind,
-            subject=str(getattr(data, row.ids[0])),
-            time=time,
-            data=data,
-            cause=cause,
-            source=self.source,
-            seq=seq,
-            epoch=self.epoch,
-            id=new_id(),
-            specversion="1.0",
+        # Put together by hand, for this is most of what telling costs. All but the cause are ids of our own making.
+        caused = f'"cause":{json.dumps(cause)},' if cause is not None else ""
+        subject = str(getattr(data, row.ids[0]))
+        text = (
+            f'{{"type":"muster.{kind}","subject":"{subject}","time":"{time.isoformat()}",'
+            f'"data":{data.model_dump_json(exclude_none=True)},{caused}"source":"{self.source}",'
+            f'"seq":{seq},"epoch":"{self.epoch}","id":"{document_id}","specversion":"1.0"}}'
         )
-        payload = envelope.model_dump_json(exclude_none=True, serialize_as_any=True)
-        return row.name_of(self.space, data), payload.encode()
+        return row.name_of(self.space, data), text.encode()

@@ -135,8 +135,11 @@ def family(row: Topic) -> str:
 
 
 def first_fault(error: ValidationError) -> str:
-    """The first thing wrong with a document, as a person would say it."""
-    fault = error.errors(include_url=False)[0]
+    """The most telling thing wrong with a document, as a person would say it: a typo before what it left out."""
+    faults = error.errors(include_url=False)
+    fault = next((each for each in faults if each["type"] == "extra_forbidden"), faults[0])
+    if fault["type"] == "extra_forbidden":
+        return f"{fault['loc'][-1]!r} is not a key of it"
     where = ".".join(str(step) for step in fault["loc"])
     given = fault.get("input")
     shown = f" (got {json.dumps(given, default=str)[:80]})" if where and not isinstance(given, (dict, bytes)) else ""

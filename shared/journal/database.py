@@ -72,6 +72,15 @@ class JournalUnavailable(Retryable):
         super().__init__(f"the journal {path} could not be used: {error}; is the disk full, or another program in it?")
 
 
+def _make_private(path: Path) -> None:
+    """Make the file before SQLite would make it readable by all.
+
+    One that is there must not be opened here: closing it again would drop the locks that this process has on it.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
 class Database:
     """One connection to the file. For one thread."""
 
@@ -82,7 +91,7 @@ class Database:
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))  # before SQLite would make it readable by all
+        _make_private(self.path)
         try:
             connection = sqlite3.connect(self.path, isolation_level=None, timeout=BUSY_MS / 1000)
             connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
