@@ -1,0 +1,1 @@
+"""The private MQTT broker of a fleet, as a process beside the services."""
