@@ -28,6 +28,8 @@ ANSWERS_WITHIN_S = 2.0
 GIVES_UP_AFTER_S = 15.0
 """... and one that does so for this long is left for the next endpoint."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 2.0
+STEADY_S = 10.0
+"""A connection that held for so long was a good one: the next try comes soon."""
 
 
 @dataclass(frozen=True)
@@ -192,15 +194,14 @@ class Bus:
     def _keep_connected(self) -> None:
         wait, turn, told = FIRST_WAIT_S, 0, ""
         while not self._quit.is_set():
-            endpoints = self._endpoints()
-            reason = "no broker is set up yet"
-            if endpoints:
-                endpoint = endpoints[turn % len(endpoints)]
-                started = time.monotonic()
-                reason = f"{endpoint}: {self._one_connection(endpoint)}"
-                turn += 1
-                if time.monotonic() - started > 10.0:
-                    wait = FIRST_WAIT_S
+            started = time.monotonic()
+            try:
+                reason = self._try(turn)
+            except Exception as error:  # noqa: BLE001 - bad address, no credentials yet: all mean "not now"
+                reason = str(error) or repr(error)
+            turn += 1
+            if time.monotonic() - started > STEADY_S:
+                wait = FIRST_WAIT_S
             if not self._quit.is_set() and reason != told:
                 self._log.warning("broker not reached or lost", reason=reason)
                 told = reason
@@ -208,16 +209,24 @@ class Bus:
             self._quit.wait(wait * random.uniform(0.5, 1.0))  # noqa: S311
             wait = min(wait * 1.6, LONGEST_WAIT_S)
 
+    def _try(self, turn: int) -> str:
+        """Use the endpoint whose turn it is; answers why that came to an end."""
+        endpoints = self._endpoints()
+        if not endpoints:
+            return "no broker is set up yet"
+        endpoint = endpoints[turn % len(endpoints)]
+        return f"{endpoint}: {self._one_connection(endpoint)}"
+
     def _one_connection(self, endpoint: Endpoint) -> str:
         """Connect and stay until the end; answers why it ended."""
+        number = self._next_connection()
+        client = self._prepare(number, endpoint)
+        client.connect_timeout = CONNECT_TIMEOUT_S
         try:
-            number = self._next_connection()
-            client = self._prepare(number, endpoint)
-            client.connect_timeout = CONNECT_TIMEOUT_S
             client.connect(endpoint.host, endpoint.port, keepalive=KEEPALIVE_S)
-            client.loop_start()
-        except Exception as error:  # noqa: BLE001 - refused, unknown host, bad TLS, full disk: all mean "not now"
+        except OSError as error:
             return str(error) or repr(error)
+        client.loop_start()
         try:
             if not self._welcomed(client):
                 return client.end_reason or f"no welcome within {CONNECT_TIMEOUT_S:.0f} s"

@@ -33,7 +33,7 @@ class Envelope(BaseModel, Generic[D]):
     source: str = Field(pattern=r"^/[a-z0-9_-]+/[a-z0-9_-]+$", examples=["/box/reconciler"])
     seq: int = Field(
         ge=0,
-        description="Events: one more than the source's last one in this epoch. States: the source's last event so far.",
+        description="Events: one more than the source's last in this epoch. States: the source's last event so far.",
     )
     epoch: str = Field(description="The life of the source's journal; a new journal counts anew.")
     id: str

@@ -17,6 +17,8 @@ from shared.topics import Malformed, Space, Topic, locate
 
 ASKS_AGAIN_AFTER_S = 5.0
 ASKS_AT_MOST = 3
+AT_A_TIME = 5_000
+"""So many events are read from the journal in one turn; a reader that was away for days takes several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class Sifted:
     heard: list[Heard] = field(default_factory=list)
     moved: dict[tuple[str, str], int] = field(default_factory=dict)
     asks: list[AskReplay] = field(default_factory=list)
+    more: bool = False
+    """Whether the journal holds more than was read now."""
 
 
 class Follower:
@@ -128,12 +132,13 @@ class Follower:
         if source == self._own:
             return
         key = (source, self._journal.epoch)
-        while entries := self._journal.entries(name, self._place(key, sifted) or 0):
+        while len(sifted.heard) < AT_A_TIME and (entries := self._journal.entries(name, self._place(key, sifted) or 0)):
             for entry in entries:
                 heard = self._parse(entry)
                 if heard is not None:
                     sifted.heard.append(heard)
             sifted.moved[key] = entries[-1].seq
+        sifted.more = sifted.more or len(sifted.heard) >= AT_A_TIME
 
     def _parse(self, entry: Entry) -> Heard | None:
         located = locate(entry.topic, self._space.prefix)

@@ -83,6 +83,7 @@ class Loop:
         )
 
         self._unacknowledged: list[Arrived] = []
+        self._ungreeted: Connected | None = None
         self._lost_at: float | None = None
         self._quit = False
         self._catch_up = True
@@ -162,6 +163,9 @@ class Loop:
     def _turn(self, items: Sequence[Item]) -> None:
         for item in items:
             self._absorb(item)
+        if self._ungreeted is not None:
+            self._greet(self._ungreeted)
+            self._ungreeted = None
         arrived = [item for item in items if isinstance(item, Arrived)]
         self._unacknowledged += arrived
         events, requested = self._reception.sort(arrived)
@@ -186,8 +190,10 @@ class Loop:
                 if self._bus.note_acknowledged(item):
                     self._outbox.acknowledged(item.mid)
             case Connected():
-                self._greet(item)
+                self._ungreeted = item
             case Disconnected():
+                self._ungreeted = None
+                self._own.connection = 0
                 self._outbox.disconnected()
                 self._lost_at = self._lost_at or time.time()
             case Quit():
@@ -202,6 +208,7 @@ class Loop:
         now = time.time()
         self._own.connection = item.connection
         self._reception.connected(kept=item.kept, away_s=now - self._journal.listened())
+        self._journal.note_listened(now)
         self._outbox.connected(time.monotonic(), self._lost_at)
         self._heartbeat(time.monotonic())
         for state in self._service.states():
@@ -231,7 +238,7 @@ class Loop:
         self._service.step(turn)
         self._commit(turn, sifted)
         self._steps += 1
-        self._backoff, self._catch_up = FIRST_BACKOFF_S, False
+        self._backoff, self._catch_up = FIRST_BACKOFF_S, sifted.more
         self._look_again = self._monotonic(turn.look_again)
         self._say_trouble(turn.complaint)
         self._publish(turn, sifted.asks)
@@ -324,7 +331,7 @@ class Loop:
     def _heartbeat(self, now: float) -> None:
         self._reception.contradicted = False
         self._next_heartbeat = now + HEARTBEAT_S
-        if self._bus.answers:
+        if self._bus.answers and self._ungreeted is None and self._own.connection:
             self._journal.note_listened(time.time())
         if self._journal.requests.waiting():
             self._catch_up = True  # somebody could not reach the broker and put a command here

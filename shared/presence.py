@@ -48,6 +48,7 @@ class OwnState:
         self._bus = bus
         self.topic = SERVICE_STATE.name(teller.space, service=teller.service)
         self.connection = 0
+        """The number of the connection that we have greeted; 0 while there is none."""
 
     def say(self, status: Presence, seq: int, reason: str = "", **health: Any) -> None:
         state = state_of(self._teller, status, self.connection, reason, **health)

@@ -49,6 +49,7 @@ class Reception:
     def sort(self, messages: Sequence[Arrived]) -> tuple[list[Arrived], bool]:
         """The events among the messages, and whether there are new requests. Requests are durable when this returns."""
         events: list[Arrived] = []
+        ours: list[str] = []
         commanded = False
         for message in messages:
             located = locate(message.topic, self._space.prefix)
@@ -61,9 +62,11 @@ class Reception:
             elif row is SERVICE_STATE and message.topic == self._own.topic:
                 self._hear_of_ourselves(message)
             elif row in self._owns and host == self._space.host:
-                self._clear_if_gone(message)
+                if message.retained and message.payload:
+                    ours.append(message.topic)
             else:
                 events.append(message)
+        self._clear_what_is_gone(ours)
         if commanded:
             # MQTT 3.1.1 hides on live delivery that a message is retained: asked for again, it shows, and is refused.
             for topic_filter in self._desk.subscriptions:
@@ -106,6 +109,7 @@ class Reception:
         elif state.status is Presence.OFFLINE and state.connection < self._own.connection:
             self.contradicted = True
 
-    def _clear_if_gone(self, message: Arrived) -> None:
-        if message.retained and message.payload and message.topic not in self._state_topics():
-            self._bus.publish(message.topic, b"", retain=True)
+    def _clear_what_is_gone(self, retained: Sequence[str]) -> None:
+        """The broker remembers states of ours; those that are true no more are withdrawn."""
+        for topic in set(retained) - self._state_topics() if retained else ():
+            self._bus.publish(topic, b"", retain=True)

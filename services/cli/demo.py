@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from shared.errors import MusterError
 from shared.fleet import Fleet, load_fleet
 from shared.ids import new_id
 from shared.tmux import Tmux
+from shared.tmux_server import end_server
 
 AGENTS = ("builder", "reviewer", "tester")
 VICTIM = "builder"
@@ -64,7 +66,7 @@ class Story:
 
     def __init__(self) -> None:
         self.running: set[str] = set()
-        self.killed = self.drift = self.recorded = self.restarted = False
+        self.killed = self.drift = self.recorded = self.restarted = self.announced = False
 
     def see(self, told: Told) -> None:
         data = told.document.get("data", {})
@@ -110,14 +112,12 @@ def _play(fleet: Fleet, story: Story, seconds: float | None) -> None:
         story.see(told)
         if story.ready and not story.killed:
             _kill(fleet, story)
-        if story.healed and seconds is None and not getattr(story, "said", False):
-            story.said = True  # type: ignore[attr-defined]
+        if story.healed and seconds is None and not story.announced:
+            story.announced = True
             say("seen, recorded and restarted; the fleet goes on until you press Ctrl-C")
 
 
 def _watched(fleet: Fleet, limit: float | None) -> Iterator[Told]:
-    import sys
-
     paint = Paint(sys.stdout)
     for told in follow(fleet, since=0.0, seconds=limit):
         print(event_line(told.row, told.host, told.document, paint), flush=True)
@@ -142,5 +142,5 @@ def _clean_up(fleet: Fleet, directory: Path) -> None:
     except MusterError as error:
         say(f"could not end everything the polite way: {error}")
         supervision.stop(fleet)
-    Tmux(fleet.declared.tmux.socket).end_server()
+    end_server(fleet.declared.tmux.socket)
     shutil.rmtree(directory, ignore_errors=True)

@@ -19,7 +19,8 @@ from shared.fleet import Fleet, find_fleet_file, load_fleet
 from shared.process import endpoints_of
 from shared.roles import SERVICES
 from shared.states import Presence
-from shared.tmux import Tmux, tmux_version
+from shared.tmux import Tmux
+from shared.tmux_server import tmux_version
 
 OLDEST_TMUX = (3, 2)
 LITTLE_SPACE = 200 * 1024 * 1024

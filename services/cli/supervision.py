@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from shared.broker import ensure_credentials
@@ -128,10 +129,8 @@ def stop(fleet: Fleet) -> list[str]:
 
 
 def _signal(pid: int, number: signal.Signals) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def _wait_until_gone(fleet: Fleet, names: set[str], seconds: float) -> None:
