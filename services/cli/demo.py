@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +26,8 @@ from shared.tmux_server import end_server
 
 AGENTS = ("builder", "reviewer", "tester")
 VICTIM = "builder"
-HEALED_WITHIN_S = 30.0
+PAUSE_S = 2.0
+"""For people to see the fleet at rest."""
 
 FLEET = """\
 host: demo
@@ -108,10 +110,13 @@ def _play(fleet: Fleet, story: Story, seconds: float | None) -> None:
     say(f"  mosquitto_sub {connection(fleet, 'viewer')} -t 'muster/#' -v")
     say(f"  tmux -L {fleet.declared.tmux.socket} attach -t {VICTIM}")
     limit = None if seconds is None else max(1.0, seconds - (time.monotonic() - started))
+    accident = threading.Timer(PAUSE_S, _kill, (fleet, story))
+    accident.daemon = True
     for told in _watched(fleet, limit):
         story.see(told)
-        if story.ready and not story.killed:
-            _kill(fleet, story)
+        if story.ready and accident.ident is None:
+            say(f"all {len(AGENTS)} run; in a moment {VICTIM}'s session is killed behind Muster's back")
+            accident.start()
         if story.healed and seconds is None and not story.announced:
             story.announced = True
             say("seen, recorded and restarted; the fleet goes on until you press Ctrl-C")
@@ -127,10 +132,10 @@ def _watched(fleet: Fleet, limit: float | None) -> Iterator[Told]:
 def _kill(fleet: Fleet, story: Story) -> None:
     tmux = Tmux(fleet.declared.tmux.socket)
     try:
-        pane = next(pane for pane in tmux.look() if pane.agent == VICTIM)
-        say(f"all {len(AGENTS)} run; now {VICTIM}'s session is killed behind Muster's back")
-        story.killed = True
-        tmux.kill(pane.session_id)
+        for pane in tmux.look():
+            if pane.agent == VICTIM:
+                story.killed = True
+                tmux.kill(pane.session_id)
     finally:
         tmux.close()
 

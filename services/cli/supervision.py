@@ -79,7 +79,7 @@ def _plain(path: Path) -> str:
 
 
 def _command(fleet: Fleet, name: str) -> list[str]:
-    command = [sys.executable, "-m", f"services.{name}"]
+    command = [sys.executable, "-P", "-m", f"services.{name}"]
     if name != "broker":
         return [*command, "--fleet", str(fleet.path)]
     settings, space = fleet.declared.broker, fleet.space
@@ -98,7 +98,7 @@ def start(fleet: Fleet) -> None:
     log = log_of(fleet, SUPERVISOR)
     with log.open("ab") as output:
         subprocess.Popen(
-            [sys.executable, "-m", "services.cli.supervisor_process", str(lock_of(fleet, SUPERVISOR)), str(file)],
+            [sys.executable, "-P", "-m", "services.cli.supervisor_process", str(lock_of(fleet, SUPERVISOR)), str(file)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -110,18 +110,12 @@ def start(fleet: Fleet) -> None:
 def stop(fleet: Fleet) -> list[str]:
     """End the supervisor and all it started, orphans too; answers what had to be ended."""
     ended = list(pids(fleet))
-    supervisor = pids(fleet).get(SUPERVISOR)
-    if supervisor is not None:
-        _signal(supervisor, signal.SIGTERM)
-        _wait_until_gone(fleet, {SUPERVISOR}, STOPS_WITHIN_S)
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for name, pid in pids(fleet).items():
-            if name != "broker" or number == signal.SIGKILL or len(pids(fleet)) == 1:
-                _signal(pid, number)
-        _wait_until_gone(fleet, set(SERVICES), STOPS_WITHIN_S / 2)
-        if "broker" in pids(fleet):
-            _signal(pids(fleet)["broker"], number)
-        _wait_until_gone(fleet, {SUPERVISOR, "broker", *SERVICES}, STOPS_WITHIN_S / 2)
+    for group in ((SUPERVISOR,), SERVICES, ("broker",)):  # in this order: services say goodbye through the broker
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for name, pid in pids(fleet).items():
+                if name in group:
+                    _signal(pid, number)
+            _wait_until_gone(fleet, set(group))
     left = pids(fleet)
     if left:
         raise MusterError(f"these processes did not end: {left}; look at {fleet.home / 'logs'}")
@@ -133,7 +127,7 @@ def _signal(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def _wait_until_gone(fleet: Fleet, names: set[str], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
+def _wait_until_gone(fleet: Fleet, names: set[str]) -> None:
+    deadline = time.monotonic() + STOPS_WITHIN_S
     while names & pids(fleet).keys() and time.monotonic() < deadline:
         time.sleep(0.02)
