@@ -8,13 +8,17 @@ from typing import Any
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError
 
 from registry.records import AgentRecord
 from shared.errors import MusterError
+from shared.yaml_text import NotYaml, line_of, load
 
 VERSION = 1
 HEADER = "# What runs, and what became of it. Kept by Muster's registrar; comments and keys of your own stay.\n"
+
+
+Stamp = tuple[int, int, int]
+"""Inode, time and size: what a file is known by."""
 
 
 class BadRegistry(MusterError):
@@ -29,7 +33,7 @@ class RegistryFile:
         self._yaml = YAML(typ="rt")
         self._document: Any = None
         self._records: dict[str, AgentRecord] = {}
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: Stamp | None = None
 
     def records(self) -> Mapping[str, AgentRecord]:
         """All records by agent. Raises BadRegistry, with the line, for a file that can't be read."""
@@ -55,9 +59,8 @@ class RegistryFile:
                 entry.pop(key, None)
         text = io.StringIO()
         self._yaml.dump(self._document, text)
-        _replace(self.path, text.getvalue())
+        self._seen = _replace(self.path, text.getvalue())
         self._records = {**self._records, **changes}
-        self._seen = self._stamp()
 
     def _read(self) -> tuple[Any, dict[str, AgentRecord]]:
         try:
@@ -67,37 +70,56 @@ class RegistryFile:
         except (OSError, UnicodeDecodeError) as error:
             raise BadRegistry(f"{self.path} can't be read: {error}") from error
         try:
-            document = self._yaml.load(text)
-            agents = document["agents"]
-            agents.fa.set_block_style()
-            return document, {name: AgentRecord.model_validate(dict(entry)) for name, entry in agents.items()}
-        except MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else 1
-            raise BadRegistry(
-                f"{self.path}, line {line}: not YAML: {error.problem}; the last good state goes on"
-            ) from error
-        except (ValidationError, TypeError, KeyError, AttributeError) as error:
-            raise BadRegistry(f"{self.path}: not a registry: {error}; the last good state goes on") from error
-
-    def _stamp(self) -> tuple[int, int, int]:
+            document = load(text)
+        except NotYaml as fault:
+            raise self._bad(fault.line, f"not YAML: {fault.problem}") from fault
         try:
-            status = self.path.stat()
+            agents = document["agents"]
+            entries = agents.items()
+            agents.fa.set_block_style()
+        except (TypeError, KeyError, AttributeError) as error:
+            raise self._bad(1, "it must have a mapping `agents`") from error
+        return document, {str(name): self._record(document, name, entry) for name, entry in entries}
+
+    def _record(self, document: Any, name: str, entry: Any) -> AgentRecord:
+        try:
+            return AgentRecord.model_validate(entry)
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            where = ("agents", name, *fault["loc"])
+            said = f"{'.'.join(map(str, where))}: {fault['msg']}"
+            raise self._bad(line_of(document, where), said) from error
+
+    def _bad(self, line: int, said: str) -> BadRegistry:
+        return BadRegistry(f"{self.path}, line {line}: {said}; the last good state goes on")
+
+    def _stamp(self) -> Stamp:
+        try:
+            return _stamp(self.path.stat())
         except FileNotFoundError:
             return (0, 0, 0)
-        return (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a whole new file, then rename: a crash at any instant leaves the old one or the new one."""
+def _stamp(status: os.stat_result) -> Stamp:
+    return (status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def _replace(path: Path, text: str) -> Stamp:
+    """Write a whole new file, then rename: a crash at any instant leaves the old one or the new one.
+
+    Answers what the new one is known by, taken before anybody else can edit it.
+    """
     fresh = path.with_name(f".{path.name}.new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+        stamp = _stamp(os.fstat(file.fileno()))
     fresh.replace(path)
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)
     finally:
         os.close(directory)
+    return stamp

@@ -117,7 +117,7 @@ class Bus:
 
     def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> int | None:
         """Send with QoS 1; answers the message's number, or None while there is no connection."""
-        client = self._client
+        client = self._current()
         if client is None:
             return None
         info = client.publish(topic, payload, qos=1, retain=retain)
@@ -134,24 +134,34 @@ class Bus:
         """Start using a connection; False when it has ended in the meantime."""
         self._unanswered.clear()
         self._connection = item.connection
-        return self._client is not None and self._client.welcome == item
+        return self._current() is not None
+
+    def _current(self) -> _Client | None:
+        """The client, if it is of the connection that the loop knows of.
+
+        There may be a newer one already: its message numbers begin anew, and would be taken for those of the last.
+        """
+        client = self._client
+        if client is None or client.welcome is None or client.welcome.connection != self._connection:
+            return None
+        return client
 
     def acknowledge(self, messages: Sequence[Arrived]) -> None:
         """Tell the broker that these need not come again."""
-        client = self._client
+        client = self._current()
         for message in messages:
             if client is not None and message.qos and message.connection == self._connection:
                 client.ack(message.mid, message.qos)
 
     def ask_for_retained(self, topic_filter: str) -> None:
         """Have the broker send what is retained there, by subscribing again."""
-        client = self._client
+        client = self._current()
         if client is not None:
             client.subscribe(topic_filter, 1)
 
     @property
     def connected(self) -> bool:
-        return self._client is not None
+        return self._current() is not None
 
     def silence_s(self) -> float:
         """How long the oldest message has been waiting for the broker's answer."""
@@ -173,7 +183,7 @@ class Bus:
 
     def leave_if_silent(self) -> None:
         """Drop a connection whose broker hangs, so that the next endpoint gets its chance."""
-        client = self._client
+        client = self._current()
         if client is not None and self.silence_s() > GIVES_UP_AFTER_S:
             client.end_reason = f"no acknowledgement for {self.silence_s():.0f} s"
             client.hang_up()

@@ -94,7 +94,8 @@ class Reply(BaseModel):
     said: str = Field(description="What was done, or what is wrong and what to do about it.")
     code: str = Field(
         default="ok",
-        description="`ok`, `malformed`, `unknown_verb`, `unknown_agent`, `refused`, `expired`, `retained` or `failed`.",
+        description="`ok`, `malformed`, `unknown_verb`, `unknown_agent`, `unknown_service`, `refused`, `expired`"
+        " or `retained`.",
     )
     result: dict[str, Any] = {}
     by: str = Field(description="The service that answers.")

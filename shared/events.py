@@ -10,6 +10,9 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from shared.ids import Id
 from shared.states import Desired, Presence, Status
 
+SOURCE_PATTERN = r"^/[a-z0-9_-]+/[a-z0-9_-]+$"
+"""`/<host>/<service>`"""
+
 
 class Data(BaseModel):
     """The inside of an envelope. A reader passes over fields it does not know: hosts may differ in version."""
@@ -30,7 +33,7 @@ class Envelope(BaseModel, Generic[D]):
     time: AwareDatetime
     data: D
     cause: str | None = Field(default=None, description="The id of the event or command that led to this one.")
-    source: str = Field(pattern=r"^/[a-z0-9_-]+/[a-z0-9_-]+$", examples=["/box/reconciler"])
+    source: str = Field(pattern=SOURCE_PATTERN, examples=["/box/reconciler"])
     seq: int = Field(
         ge=0,
         description="Events: one more than the source's last in this epoch. States: the source's last event so far.",

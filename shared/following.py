@@ -11,9 +11,9 @@ from typing import Any
 
 from shared.events import Envelope
 from shared.inbox import Arrived
-from shared.journal import Entry, Journal
+from shared.journal import Journal
 from shared.log import Log
-from shared.topics import Malformed, Space, Topic, locate
+from shared.topics import Malformed, Space, Topic, locate, read_numbers
 
 ASKS_AGAIN_AFTER_S = 5.0
 ASKS_AT_MOST = 3
@@ -30,12 +30,28 @@ class Heard:
     envelope: Envelope[Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A place in a source's stream, and what was said there; None for what this version can't read."""
+
+    source: str
+    epoch: str
+    seq: int
+    heard: Heard | None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.source, self.epoch)
+
+
 @dataclass
 class Gap:
-    """Events of another host that never came; it is asked to send them again, a few times."""
+    """Events of another host that did not come; it is asked to send them again, a few times."""
 
     asked: int = 0
     asked_at: float = float("-inf")
+    held: dict[int, Numbered] = field(default_factory=dict)
+    """What came from behind the gap, up to a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,43 +105,77 @@ class Follower:
         return sifted.moved.get(key, self._cursors.get(key))
 
     def _take(self, message: Arrived, sifted: Sifted, missed: set[str], now: float) -> None:
-        located = locate(message.topic, self._space.prefix)
-        if located is None or located[1] not in self._rows:
+        one = self._number(message.topic, message.payload)
+        if one is None or one.source == self._own:
             return
+        local = one.source.startswith(f"/{self._space.host}/")
+        place = self._place(one.key, sifted)
+        if place is None:
+            place = 0 if local else one.seq - 1  # another host's past is in its retained states
+        if one.seq <= place:
+            return
+        if local and (one.seq > place + 1 or one.heard is None or one.epoch != self._journal.epoch):
+            missed.add(one.source.rpartition("/")[2])
+        elif one.seq == place + 1:
+            self._accept(one, sifted)
+            self._release(one.key, sifted)
+        else:
+            self._miss(one, place, sifted, now)
+
+    def _accept(self, one: Numbered, sifted: Sifted) -> None:
+        if one.heard is not None:
+            sifted.heard.append(one.heard)
+        sifted.moved[one.key] = one.seq
+
+    def _release(self, key: tuple[str, str], sifted: Sifted) -> None:
+        """What was held back and is in line now."""
+        gap = self._gaps.get(key)
+        if gap is None:
+            return
+        while (following := gap.held.pop((self._place(key, sifted) or 0) + 1, None)) is not None:
+            self._accept(following, sifted)
+        place = self._place(key, sifted) or 0
+        gap.held = {seq: one for seq, one in gap.held.items() if seq > place}
+        if not gap.held:
+            del self._gaps[key]
+
+    def _miss(self, one: Numbered, place: int, sifted: Sifted, now: float) -> None:
+        """Something of another host is lacking: ask for it, and in the end go on without."""
+        gap = self._gaps.setdefault(one.key, Gap())
+        if len(gap.held) < AT_A_TIME:
+            gap.held[one.seq] = one
+        if now - gap.asked_at < ASKS_AGAIN_AFTER_S:
+            return
+        if gap.asked < ASKS_AT_MOST:
+            gap.asked, gap.asked_at = gap.asked + 1, now
+            host, service = one.source.strip("/").split("/")
+            sifted.asks.append(AskReplay(host, service, one.epoch, place))
+            return
+        first = min(gap.held)
+        self._log.error("events of another host are lost", source=one.source, after=place, before=first)
+        self._accept(gap.held.pop(first), sifted)
+        gap.asked = 0
+        self._release(one.key, sifted)
+
+    def _number(self, topic: str, payload: bytes) -> Numbered | None:
+        """Read an event as far as it can be read; None when it is none of ours."""
+        located = locate(topic, self._space.prefix)
+        if located is None or located[1] not in self._rows:
+            return None
         host, row, _ = located
         try:
-            envelope = row.read(message.payload)
+            envelope = row.read(payload)
+            one = Numbered(envelope.source, envelope.epoch, envelope.seq, Heard(host, row, envelope))
         except Malformed as error:
-            self._log.warning("passed over a malformed event", topic=message.topic, reason=str(error))
-            return
-        if envelope.source == self._own:
-            return
-        key = (envelope.source, envelope.epoch)
-        local = host == self._space.host
-        place = self._place(key, sifted)
-        if place is None:
-            place = 0 if local else envelope.seq - 1  # another host's past is in its retained states
-        if envelope.seq <= place:
-            return
-        if envelope.seq == place + 1 and not (local and envelope.epoch != self._journal.epoch):
-            sifted.heard.append(Heard(host, row, envelope))
-            sifted.moved[key] = envelope.seq
-            self._gaps.pop(key, None)
-        elif local:
-            missed.add(envelope.source.rpartition("/")[2])
-        else:
-            self._missed_elsewhere(Heard(host, row, envelope), key, place, sifted, now)
-
-    def _missed_elsewhere(self, heard: Heard, key: tuple[str, str], place: int, sifted: Sifted, now: float) -> None:
-        gap = self._gaps.setdefault(key, Gap())
-        if gap.asked >= ASKS_AT_MOST and now - gap.asked_at >= ASKS_AGAIN_AFTER_S:
-            self._log.error("events of another host are lost", source=key[0], after=place, until=heard.envelope.seq)
-            sifted.heard.append(heard)
-            sifted.moved[key] = heard.envelope.seq
-            del self._gaps[key]
-        elif now - gap.asked_at >= ASKS_AGAIN_AFTER_S:
-            gap.asked, gap.asked_at = gap.asked + 1, now
-            sifted.asks.append(AskReplay(heard.host, key[0].rpartition("/")[2], key[1], place))
+            self._log.warning("passed over a malformed event", topic=topic, reason=str(error))
+            numbers = read_numbers(payload)
+            if numbers is None:
+                return None
+            one = Numbered(*numbers, heard=None)
+        if not one.source.startswith(f"/{host}/"):
+            self._log.warning("passed over an event of a host that spoke for another", topic=topic, source=one.source)
+            return None
+        return one
 
     def _read_journal(self, name: str, sifted: Sifted) -> None:
         source = f"/{self._space.host}/{name}"
@@ -134,19 +184,8 @@ class Follower:
         key = (source, self._journal.epoch)
         while len(sifted.heard) < AT_A_TIME and (entries := self._journal.entries(name, self._place(key, sifted) or 0)):
             for entry in entries:
-                heard = self._parse(entry)
-                if heard is not None:
-                    sifted.heard.append(heard)
+                one = self._number(entry.topic, entry.payload)
+                if one is not None and one.heard is not None:
+                    sifted.heard.append(one.heard)
             sifted.moved[key] = entries[-1].seq
         sifted.more = sifted.more or len(sifted.heard) >= AT_A_TIME
-
-    def _parse(self, entry: Entry) -> Heard | None:
-        located = locate(entry.topic, self._space.prefix)
-        if located is None or located[1] not in self._rows:
-            return None
-        host, row, _ = located
-        try:
-            return Heard(host, row, row.read(entry.payload))
-        except Malformed as error:
-            self._log.warning("passed over a malformed event", topic=entry.topic, reason=str(error))
-            return None

@@ -23,22 +23,24 @@ class Outbox:
     def __init__(self, journal: Journal, bus: Publisher) -> None:
         self._journal = journal
         self._bus = bus
-        self._done = journal.published()
-        self._noted, self._noted_at = self._done, 0.0
-        self._next = self._done + 1
-        self._last = journal.last_seq()
+        self._next = journal.published() + 1
+        self.last = journal.last_seq()
+        """The number of the newest event."""
         self._in_flight: dict[int, int] = {}
-        self._early: set[int] = set()
+        """The broker's number for a message, and ours; in the order of ours."""
+        self._noted, self._noted_at = self._done, 0.0
         self._open = False
         self._opens_at = 0.0
 
+    @property
+    def _done(self) -> int:
+        """The broker has everything up to here."""
+        first = next(iter(self._in_flight.values()), self._next)
+        return first - 1
+
     def connected(self, now: float, lost_at: float | None) -> None:
         """Start again on a new connection; `lost_at` is when an earlier one was lost, if it was."""
-        self._in_flight.clear()
-        self._early.clear()
-        if lost_at is not None:
-            self._done = min(self._done, self._journal.seq_before(lost_at - OVERLAP_S))
-        self._next = self._done + 1
+        self.rewind(self._done if lost_at is None else self._journal.seq_before(lost_at - OVERLAP_S))
         self._open = True
         self._opens_at = now if lost_at is None else now + SETTLES_S
 
@@ -47,23 +49,19 @@ class Outbox:
 
     def appended(self, last: int) -> None:
         """There are events up to this number now."""
-        self._last = last
+        self.last = last
 
     def rewind(self, after: int) -> None:
-        """Publish again what comes after a number: somebody missed it."""
+        """Publish again what comes after a number: somebody may have missed it."""
+        self._next = min(self._done, after) + 1
         self._in_flight.clear()
-        self._early.clear()
-        self._done = min(self._done, after)
-        self._next = self._done + 1
 
     def pump(self, now: float) -> None:
         """Publish what is due, as far as the window allows."""
-        while self._open and now >= self._opens_at and self._next <= self._last and len(self._in_flight) < WINDOW:
+        while self._open and now >= self._opens_at and self._next <= self.last and len(self._in_flight) < WINDOW:
             page = self._journal.entries(self._journal.service, self._next - 1, WINDOW - len(self._in_flight))
             if not page:
-                break
-            if not self._in_flight and not self._early:
-                self._done = max(self._done, page[0].seq - 1)  # what was pruned will never be acknowledged
+                self._next = self.last + 1  # all of it was pruned in the meantime
             for entry in page:
                 number = self._bus.publish(entry.topic, entry.payload)
                 if number is None:
@@ -73,27 +71,22 @@ class Outbox:
                 self._next = entry.seq + 1
 
     def acknowledged(self, number: int) -> None:
-        seq = self._in_flight.pop(number, None)
-        if seq is None:
-            return
-        self._early.add(seq)
-        while self._done + 1 in self._early:
-            self._done += 1
-            self._early.discard(self._done)
+        self._in_flight.pop(number, None)
 
     @property
     def waiting(self) -> int:
         """How many events the broker has not acknowledged."""
-        return max(0, self._last - self._done)
+        return max(0, self.last - self._done)
 
     def due(self, now: float) -> float | None:
         """When `pump` has work again, if it is known."""
-        if not self._open or self._next > self._last or len(self._in_flight) >= WINDOW:
+        if not self._open or self._next > self.last or len(self._in_flight) >= WINDOW:
             return None
         return max(now, self._opens_at)
 
     def note(self, now: float, *, at_once: bool = False) -> None:
         """Write down what is published; seldom, for a crash in between only means sending some again."""
-        if self._done != self._noted and (at_once or now - self._noted_at >= NOTES_EVERY_S):
-            self._journal.note_published(self._done)
-            self._noted, self._noted_at = self._done, now
+        done = self._done
+        if done != self._noted and (at_once or now - self._noted_at >= NOTES_EVERY_S):
+            self._journal.note_published(done)
+            self._noted, self._noted_at = done, now

@@ -14,12 +14,17 @@ from shared.inbox import Inbox, Nudge
 from shared.journal import Journal
 from shared.lock import AlreadyRunning, hold
 from shared.log import Log
-from shared.loop import Loop, Polls, Service
+from shared.loop import Loop
 from shared.presence import make_will
+from shared.rhythm import Polls
+from shared.stepping import Service
 from shared.telling import Teller
 
 EXIT_BUSY = 75
 EXIT_BAD_SETUP = 78
+
+BROKER_URL = "MUSTER_BROKER_URL"
+"""Environment variable that says where the broker is, over the fleet file: one address, or several with spaces."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +76,11 @@ def _run(fleet_file: FleetFile, name: str, build: Callable[[Wiring], Service], l
 
 
 def endpoints_of(fleet: Fleet) -> list[Endpoint]:
-    """Where the broker may be: as declared, else the private one. Asked again on every connect, for it may move."""
-    declared = fleet.declared.broker.endpoints
+    """Where the broker may be: as the environment says, else as declared, else the private one.
+
+    Asked again on every connect, for it may move.
+    """
+    declared = os.environ.get(BROKER_URL, "").split() or fleet.declared.broker.endpoints
     if declared:
         return [Endpoint.parse(url) for url in declared]
     private = endpoint(fleet.home)

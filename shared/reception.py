@@ -51,6 +51,7 @@ class Reception:
         events: list[Arrived] = []
         ours: list[str] = []
         commanded = False
+        self._unfiled.clear()  # what could not be filed is sorted again
         for message in messages:
             located = locate(message.topic, self._space.prefix)
             if located is None:
@@ -86,6 +87,8 @@ class Reception:
     def _came_before(self, message: Arrived, request: Request) -> bool:
         if request.delivery is None or not message.repeated:
             return False
+        if any(request.delivery == other.delivery for other in self._unfiled):
+            return True
         return self._journal.requests.redelivered(request.delivery, request.asked - REDELIVERY_S)
 
     def _file(self) -> bool:
@@ -97,13 +100,12 @@ class Reception:
             answer = self._journal.requests.answer_to(request.id)
             if answer is not None:
                 self._bus.publish(request.reply_to, answer)
-        self._unfiled.clear()
         return True
 
     def _hear_of_ourselves(self, message: Arrived) -> None:
         state = self._own.read(message)
         if state is None:
-            self.contradicted = bool(message.payload)
+            self.contradicted = True
         elif state.connection == self._own.connection and state.status is not Presence.OFFLINE:
             self._away_s = None
         elif state.status is Presence.OFFLINE and state.connection < self._own.connection:

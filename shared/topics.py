@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from shared.commands import Command, Reply
 from shared.errors import MusterError
-from shared.events import AgentState, Data, Drift, Envelope, Lifecycle, ServiceState
+from shared.events import SOURCE_PATTERN, AgentState, Data, Drift, Envelope, Lifecycle, ServiceState
 
 FRONT_DESK = "spawner"
 """Answers for the host what is addressed to nobody in particular: unknown verbs, unknown services."""
@@ -115,6 +115,23 @@ def locate(topic: str, prefix: str) -> tuple[str, Topic, dict[str, str]] | None:
     return None
 
 
+class _Numbers(BaseModel):
+    """What every event has, of whatever version."""
+
+    source: str = Field(pattern=SOURCE_PATTERN)
+    epoch: str
+    seq: int = Field(ge=0)
+
+
+def read_numbers(payload: bytes) -> tuple[str, str, int] | None:
+    """Source, epoch and number of an event whose kind is not known here: hosts may differ in version."""
+    try:
+        numbers = _Numbers.model_validate_json(payload)
+    except ValidationError:
+        return None
+    return numbers.source, numbers.epoch, numbers.seq
+
+
 def row_for(data: Data) -> Topic:
     """The row that carries such a document."""
     return _ROW_OF[type(data)]
@@ -139,7 +156,7 @@ def first_fault(error: ValidationError) -> str:
     faults = error.errors(include_url=False)
     fault = next((each for each in faults if each["type"] == "extra_forbidden"), faults[0])
     if fault["type"] == "extra_forbidden":
-        return f"{fault['loc'][-1]!r} is not a key of it"
+        return f"{str(fault['loc'][-1])[:80]!r} is not a key of it"
     where = ".".join(str(step) for step in fault["loc"])
     given = fault.get("input")
     shown = f" (got {json.dumps(given, default=str)[:80]})" if where and not isinstance(given, (dict, bytes)) else ""

@@ -13,6 +13,7 @@ from shared.commands import Command, Reply
 from shared.events import Data, Event
 from shared.following import Heard
 from shared.journal import Request
+from shared.topics import Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Turn:
     memory: Mapping[str, Any]
     told: list[tuple[Event, str | None]] = field(default_factory=list)
     shown: list[Data] = field(default_factory=list)
-    withdrawn: list[str] = field(default_factory=list)
+    withdrawn: list[tuple[Topic, dict[str, str]]] = field(default_factory=list)
     answers: dict[str, tuple[Request, Reply]] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
     look_again: datetime | None = None
@@ -49,9 +50,9 @@ class Turn:
         """Say how something is now (retained)."""
         self.shown.append(state)
 
-    def withdraw(self, topic: str) -> None:
+    def withdraw(self, row: Topic, **ids: str) -> None:
         """Take back a retained state: what it spoke of is gone."""
-        self.withdrawn.append(topic)
+        self.withdrawn.append((row, ids))
 
     def answer(self, asked: Asked, said: str, *, code: str = "ok", **result: Any) -> None:
         self._answer(asked.request, said, code, result)

@@ -61,7 +61,11 @@ def _verb_in(given: Sequence[str]) -> str | None:
 
 
 def _parser(verb: str | None) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="muster", description="Keeps a fleet of AI coding agents in tmux alive.")
+    parser = argparse.ArgumentParser(
+        prog="muster",
+        description="Keeps a fleet of AI coding agents in tmux alive.",
+        allow_abbrev=False,  # the launcher reads these words too
+    )
     parser.add_argument("--version", action="version", version=f"muster {__version__}")
     parser.add_argument("--fleet", metavar="FILE", help="the fleet file (else MUSTER_FLEET, else ./fleet.yaml)")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")

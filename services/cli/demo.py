@@ -18,9 +18,12 @@ from services.cli.events import Told, follow
 from services.cli.fleet import say
 from services.cli.up import bring_up
 from services.cli.words import Paint, event_line
+from shared.commands import Reply
 from shared.errors import MusterError
+from shared.events import AgentRestarted, AgentState, SessionMissing
 from shared.fleet import Fleet, load_fleet
 from shared.ids import new_id
+from shared.states import Status
 from shared.tmux import Tmux
 from shared.tmux_server import end_server
 
@@ -71,15 +74,14 @@ class Story:
         self.killed = self.drift = self.recorded = self.restarted = self.announced = False
 
     def see(self, told: Told) -> None:
-        data = told.document.get("data", {})
-        agent, what = data.get("agent"), data.get("kind") or data.get("status")
-        if "status" in data and what == "running":
-            self.running.add(agent)
-        if not self.killed or agent != VICTIM:
+        data = None if isinstance(told.document, Reply) else told.document.data
+        if isinstance(data, AgentState) and data.status is Status.RUNNING:
+            self.running.add(data.agent)
+        if not self.killed or getattr(data, "agent", None) != VICTIM:
             return
-        self.drift = self.drift or what == "missing"
-        self.recorded = self.recorded or what == "terminated"
-        if what == "restarted":
+        self.drift = self.drift or isinstance(data, SessionMissing)
+        self.recorded = self.recorded or (isinstance(data, AgentState) and data.status is Status.TERMINATED)
+        if isinstance(data, AgentRestarted):
             self.restarted = True
             self.running.discard(VICTIM)
 
@@ -125,7 +127,7 @@ def _play(fleet: Fleet, story: Story, seconds: float | None) -> None:
 def _watched(fleet: Fleet, limit: float | None) -> Iterator[Told]:
     paint = Paint(sys.stdout)
     for told in follow(fleet, since=0.0, seconds=limit):
-        print(event_line(told.row, told.host, told.document, paint), flush=True)
+        print(event_line(told.host, told.row, told.document, paint), flush=True)
         yield told
 
 

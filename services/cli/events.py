@@ -1,7 +1,7 @@
 """`muster events`: follow what happens, by the broker, and by the journal while no broker answers."""
 
 import argparse
-import json
+import contextlib
 import re
 import sys
 import time
@@ -9,15 +9,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import ValidationError
+
 from services.cli.fleet import open_fleet, say
 from services.cli.look import Quiet
 from services.cli.words import Paint, event_line
+from shared.commands import Reply
 from shared.errors import MusterError
+from shared.events import Envelope
 from shared.fleet import Fleet
 from shared.inbox import Arrived, Connected, Disconnected, Inbox
 from shared.journal import Journal
 from shared.process import connect
-from shared.topics import REPLY, STATES, Topic, locate
+from shared.topics import COMMAND, REPLY, STATES, Malformed, Topic, locate
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LOOKS_EVERY_S = 0.5
@@ -30,7 +34,7 @@ class Told:
 
     host: str
     row: Topic
-    document: dict[str, Any]
+    document: Envelope[Any] | Reply
     payload: str
 
 
@@ -45,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     paint = Paint(sys.stdout)
     since = time.time() - _length(options.since) if options.since else None
     for told in follow(fleet, since=since, seconds=options.seconds):
-        line = told.payload if options.json else event_line(told.row, told.host, told.document, paint)
+        line = told.payload if options.json else event_line(told.host, told.row, told.document, paint)
         print(line, flush=True)
     return 0
 
@@ -87,73 +91,73 @@ def follow(fleet: Fleet, *, since: float | None = None, seconds: float | None = 
 
 @dataclass
 class _Follower:
+    """What was shown already. Events are shown in order: a gap in this host's is filled from the journal."""
+
     fleet: Fleet
     places: dict[tuple[str, str], int] = field(default_factory=dict)
     shown: dict[str, Any] = field(default_factory=dict)
 
     def begin(self, since: float | None) -> Iterator[Told]:
-        if not self.fleet.journal.exists():
-            return
-        journal = Journal(self.fleet.journal, "cli")
-        try:
-            for entry in journal.entries_since(since, AT_MOST) if since is not None else ():
+        with self._journal() as journal:
+            for entry in journal.entries_since(since, AT_MOST) if journal and since is not None else ():
                 yield from self._event(entry.topic, entry.payload)
-            for source in journal.sources():
-                place = self._key(source, journal.epoch)
-                self.places.setdefault(place, journal.newest(source))
-        finally:
-            journal.close()
+            for source in journal.sources() if journal else ():
+                self.places.setdefault(self._key(source, journal.epoch), journal.newest(source))
 
     def read_journal(self) -> Iterator[Told]:
-        if not self.fleet.journal.exists():
-            return
-        journal = Journal(self.fleet.journal, "cli")
-        try:
-            for source in journal.sources():
+        with self._journal() as journal:
+            for source in journal.sources() if journal else ():
                 for entry in journal.entries(source, self.places.get(self._key(source, journal.epoch), 0)):
                     yield from self._event(entry.topic, entry.payload)
+
+    @contextlib.contextmanager
+    def _journal(self) -> Iterator[Any]:
+        """The journal, or None while there is none; making one is not for those who only look."""
+        journal = Journal(self.fleet.journal, "cli") if self.fleet.journal.exists() else None
+        try:
+            yield journal
         finally:
-            journal.close()
+            if journal is not None:
+                journal.close()
 
     def _key(self, source: str, epoch: str) -> tuple[str, str]:
         return (f"/{self.fleet.space.host}/{source}", epoch)
 
     def hear(self, message: Arrived) -> Iterator[Told]:
-        located = locate(message.topic, self.fleet.space.prefix)
-        if located is None or not message.payload:
+        told = self._read(message.topic, message.payload)
+        if told is None:
             return
-        host, row, _ = located
-        if row in STATES:
-            yield from self._state(message, host, row)
-        elif row is REPLY:
-            yield from _told(host, row, message.payload)
+        if isinstance(told.document, Reply):
+            yield told
+        elif told.row in STATES:
+            data = told.document.data
+            news = (data.status, data.reason, data.pid)
+            if self.shown.get(message.topic) != news:  # a heartbeat is not news
+                self.shown[message.topic] = news
+                yield told
         else:
+            if told.host == self.fleet.space.host and told.document.seq > self._place(told.document) + 1:
+                yield from self.read_journal()
             yield from self._event(message.topic, message.payload)
 
     def _event(self, topic: str, payload: bytes) -> Iterator[Told]:
+        told = self._read(topic, payload)
+        if told is None or isinstance(told.document, Reply) or told.document.seq <= self._place(told.document):
+            return
+        self.places[told.document.source, told.document.epoch] = told.document.seq
+        yield told
+
+    def _place(self, envelope: Envelope[Any]) -> int:
+        return self.places.get((envelope.source, envelope.epoch), 0)
+
+    def _read(self, topic: str, payload: bytes) -> Told | None:
+        """What can be shown; commands, cleared states and what nobody understands are passed over."""
         located = locate(topic, self.fleet.space.prefix)
-        for told in _told(located[0], located[1], payload) if located else ():
-            place = (told.document.get("source", ""), told.document.get("epoch", ""))
-            seq = told.document.get("seq", 0)
-            if seq > self.places.get(place, 0):
-                self.places[place] = seq
-                yield told
-
-    def _state(self, message: Arrived, host: str, row: Topic) -> Iterator[Told]:
-        """A state is told when it says something new; a heartbeat is not news."""
-        for told in _told(host, row, message.payload):
-            data = told.document.get("data", {})
-            news = (data.get("status"), data.get("reason"), data.get("pid"))
-            if self.shown.get(message.topic) != news:
-                self.shown[message.topic] = news
-                yield told
-
-
-def _told(host: str, row: Topic, payload: bytes) -> Iterator[Told]:
-    try:
-        text = payload.decode()
-        document = json.loads(text)
-    except ValueError:
-        return
-    if isinstance(document, dict) and ("data" in document or "verb" in document):
-        yield Told(host, row, document, text)
+        if located is None or located[1] is COMMAND:
+            return None
+        host, row, _ = located
+        try:
+            document = Reply.model_validate_json(payload) if row is REPLY else row.read(payload)
+        except (Malformed, ValidationError):
+            return None
+        return Told(host, row, document, payload.decode())

@@ -12,7 +12,7 @@ from registry import AgentRecord, RegistryFile
 from services.cli import supervision
 from services.cli.fleet import open_fleet
 from services.cli.look import BusLook, look_at_bus
-from services.cli.words import Paint, ago, table
+from services.cli.words import Paint, ago, plain, table
 from shared.fleet import Fleet
 from shared.roles import SERVICES
 from shared.states import Presence, Status
@@ -86,7 +86,7 @@ def _agent_row(name: str, record: AgentRecord | None, paint: Paint) -> tuple[str
         return (name, paint.dim("not started"), "-", "-", "-", "-", "")
     since = ago((datetime.now(UTC) - record.since).total_seconds())
     session = record.session if record.session and record.status is Status.RUNNING else "-"
-    return (name, paint.status(record.status), since, record.desired, record.backend, session, record.reason)
+    return (name, paint.status(record.status), since, record.desired, record.backend, plain(session), plain(record.reason))
 
 
 def _services(report: Report) -> list[tuple[str, str, int | None, str]]:
@@ -96,7 +96,7 @@ def _services(report: Report) -> list[tuple[str, str, int | None, str]]:
         pid = report.pids.get(name)
         said = report.bus.services.get(name) if report.bus else None
         if name == "broker":
-            rows.append((name, report.broker if pid else "down", pid, ""))
+            rows.append((name, report.broker, pid, ""))
         elif said is not None and pid == said.pid and said.status is not Presence.OFFLINE:
             age = time.time() - report.bus.service_times[name] if report.bus else 0.0
             rows.append((name, said.status.value, pid, said.reason or f"heard {ago(age)} ago"))

@@ -1,10 +1,21 @@
 """Events, states and tables in the words and colours of a terminal."""
 
-import json
+import re
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, TextIO
 
+from shared.commands import Reply
+from shared.events import (
+    AgentExited,
+    AgentRestarted,
+    Data,
+    Envelope,
+    Event,
+    PaneDead,
+    Running,
+    ServiceState,
+    SessionMissing,
+)
 from shared.topics import Topic
 
 GOOD = {"running", "online", "up", "spawned", "restarted", "ok"}
@@ -46,11 +57,12 @@ def ago(seconds: float) -> str:
     return f"{max(0.0, seconds):.0f}s"
 
 
+_COLOUR = re.compile(r"\x1b\[\d+m")
+
+
 def _width(text: str) -> int:
     """How many columns a text takes, colours not counted."""
-    while (start := text.find("\x1b[")) >= 0:
-        text = text[:start] + text[text.index("m", start) + 1 :]
-    return len(text)
+    return len(_COLOUR.sub("", text))
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -63,37 +75,37 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def event_line(row: Topic, host: str, document: dict[str, Any], paint: Paint) -> str:
+def event_line(host: str, row: Topic, document: Envelope[Any] | Reply, paint: Paint) -> str:
     """One event, state or reply as one line."""
-    if "verb" in document:
-        outcome = "ok" if document["ok"] else "error"
-        return _line(document["time"], host, document["verb"], "reply", outcome, document["said"], paint)
-    data = document["data"]
-    what = data.get("kind") or data.get("status", "")
-    family = row.pattern.rpartition("/")[2]
-    return _line(document["time"], host, document["subject"], family, what, describe(data), paint)
+    if isinstance(document, Reply):
+        subject, family, what, more = document.verb, "reply", "ok" if document.ok else "error", document.said
+    else:
+        data = document.data
+        subject, family = document.subject, row.pattern.rpartition("/")[2]
+        what, more = data.kind if isinstance(data, Event) else data.status, describe(data)
+    clock = document.time.astimezone().strftime("%H:%M:%S.%f")[:-3]
+    padded = paint.status(plain(what)) + " " * max(0, 11 - len(what))
+    name = paint.bold(f"{plain(subject):<12}")
+    return f"{paint.dim(clock)} {paint.dim(plain(host))} {name} {family:<9} {padded} {plain(more)}"
 
 
-def describe(data: dict[str, Any]) -> str:
+def describe(data: Data) -> str:
     """What a person wants to know of a document beside its kind."""
     match data:
-        case {"kind": "restarted"}:
-            return f"{data['reason']}; session {data['session']}, pid {data['pid']}, attempt {data['attempt']}"
-        case {"kind": "spawned"}:
-            return f"session {data['session']}, pid {data['pid']}, in {data['workspace']}"
-        case {"kind": "missing"}:
-            return f"recorded as running, but tmux has no session {data['session']}"
-        case {"kind": "pane_dead" | "exited"}:
-            return f"its program ended with status {data.get('exit_status')}"
-        case {"agent": _, "status": _}:
-            return str(data["reason"])
-        case {"service": _, "status": _}:
-            return data.get("reason") or f"pid {data['pid']}, connection {data['connection']}"
+        case AgentRestarted():
+            return f"{data.reason}; session {data.session}, pid {data.pid}, attempt {data.attempt}"
+        case Running():
+            return f"session {data.session}, pid {data.pid}, in {data.workspace}"
+        case SessionMissing():
+            return f"recorded as running, but tmux has no session {data.session}"
+        case PaneDead() | AgentExited():
+            return f"its program ended with status {data.exit_status}"
+        case ServiceState(reason=""):
+            return f"pid {data.pid}, connection {data.connection}"
         case _:
-            return str(data.get("reason") or json.dumps({k: v for k, v in data.items() if k not in ("kind", "agent")}))
+            return str(getattr(data, "reason", ""))
 
 
-def _line(time: str, host: str, subject: str, family: str, what: str, more: str, paint: Paint) -> str:
-    clock = datetime.fromisoformat(time).astimezone().strftime("%H:%M:%S.%f")[:-3]
-    padded = paint.status(what) + " " * max(0, 11 - len(what))
-    return f"{paint.dim(clock)} {paint.dim(host)} {paint.bold(f'{subject:<12}')} {family:<9} {padded} {more}"
+def plain(text: str) -> str:
+    """Text from elsewhere, with what would command the terminal made visible."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import ClassVar
 
-from registry import BadRegistry, RegistryFile, fold
+from registry import AgentRecord, BadRegistry, RegistryFile, fold
 from shared.errors import Retryable
 from shared.events import Data
 from shared.topics import AGENT_DRIFT, AGENT_LIFECYCLE, AGENT_STATE, Topic
@@ -18,6 +18,7 @@ class Registrar:
 
     def __init__(self, file: RegistryFile) -> None:
         self._file = file
+        self._shown: dict[str, AgentRecord] = {}
 
     def step(self, turn: Turn) -> None:
         try:
@@ -33,8 +34,16 @@ class Registrar:
         changed = {agent: record for agent, record in after.items() if before.get(agent) != record}
         if changed:
             self._file.write(changed)  # before the cursors move: a crash in between folds the same events once more
-            for agent, record in changed.items():
+        self._show(turn, after)
+
+    def _show(self, turn: Turn, records: dict[str, AgentRecord]) -> None:
+        """Say what is new, be it from an event or from a person's edit of the file."""
+        for agent, record in records.items():
+            if self._shown.get(agent) != record:
                 turn.show(record.state(agent))
+        for agent in self._shown.keys() - records.keys():
+            turn.withdraw(AGENT_STATE, agent=agent)
+        self._shown = records
 
     def states(self) -> Iterable[Data]:
         return [record.state(agent) for agent, record in self._file.last_good().items()]

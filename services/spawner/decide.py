@@ -83,6 +83,8 @@ def decide(known: Known, wish: Desired, pane: Pane | None, policy: RestartPolicy
     if known.spawn is None:
         yield Start("declared in the fleet file", attempt=0, replaces=None)
         return
+    if any(death > now for death in known.deaths):
+        known = replace(known, deaths=[min(death, now) for death in known.deaths])  # the clock was set back
     if known.alive or (pane is not None and pane.spawn != known.spawn):
         deaths = worth_remembering(policy, [*known.deaths, now])
         known = replace(known, alive=False, deaths=deaths)

@@ -23,7 +23,7 @@ def next_restart(policy: RestartPolicy, deaths: Sequence[float]) -> RestartAt | 
     recent = [death for death in deaths if death > last - policy.burst_s]
     if len(recent) > policy.burst:
         return GiveUp(f"it died {len(recent)} times within {policy.burst_s:g} s; {policy.burst} restarts are allowed")
-    wait = min(policy.first_wait_s * 2 ** (len(recent) - 1), policy.longest_wait_s)
+    wait = min(policy.first_wait_s * 2.0 ** min(len(recent) - 1, 64), policy.longest_wait_s)
     return RestartAt(last + wait, len(recent))
 
 

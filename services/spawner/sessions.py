@@ -31,8 +31,12 @@ def plan(fleet: Fleet, agent: str) -> Launch:
     backend = fleet.backend(declared.backend)
     if backend is None:
         raise CannotStart(f"agent {agent!r} names the backend {declared.backend!r}, which the fleet file does not have")
-    workspace = workspace_of(fleet, agent)
-    if not workspace.is_dir():
+    try:
+        workspace = workspace_of(fleet, agent)
+        there = workspace.is_dir()
+    except (RuntimeError, ValueError, OSError) as error:
+        raise CannotStart(f"the workspace {str(declared.dir)!r} of agent {agent!r} can't be: {error}") from error
+    if not there:
         raise CannotStart(f"the workspace {workspace} of agent {agent!r} is not a directory; make it or change `dir`")
     values = {"python": sys.executable, "backends": str(DIRECTORY), "agent": agent, "prompt": declared.prompt}
     return Launch(
@@ -59,12 +63,15 @@ def fill(word: str, values: dict[str, str]) -> str:
 
 
 def launch(tmux: Tmux, order: Launch, *, spawn: str, stamp: str) -> Pane:
-    return tmux.start(
-        session=order.agent,
-        argv=order.argv,
-        cwd=order.workspace,
-        env={**order.env, "MUSTER_AGENT": order.agent, "MUSTER_SPAWN": spawn},
-        agent=order.agent,
-        spawn=spawn,
-        fleet=stamp,
-    )
+    try:
+        return tmux.start(
+            session=order.agent,
+            argv=order.argv,
+            cwd=order.workspace,
+            env={**order.env, "MUSTER_AGENT": order.agent, "MUSTER_SPAWN": spawn},
+            agent=order.agent,
+            spawn=spawn,
+            fleet=stamp,
+        )
+    except ValueError as error:
+        raise CannotStart(f"agent {order.agent!r} can't be started as it is declared: {error}") from error

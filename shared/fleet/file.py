@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError
 
-from shared.backends import shipped
 from shared.errors import MusterError
 from shared.fleet.model import Backend, Declaration
+from shared.fleet.shipped import shipped
 from shared.ids import as_id
 from shared.topics import Space
+from shared.yaml_text import NotYaml, line_of, load
 
 FILE_NAME = "fleet.yaml"
 
@@ -87,11 +86,9 @@ def load_fleet(path: Path) -> Fleet:
     except (OSError, UnicodeDecodeError) as error:
         raise BadFleetFile(f"{path} can't be read: {error}") from error
     try:
-        document = YAML(typ="rt").load(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = mark.line + 1 if mark else 0
-        raise BadFleetFile(f"{path}, line {line}: not YAML: {error.problem}") from error
+        document = load(text)
+    except NotYaml as fault:
+        raise BadFleetFile(f"{path}, line {fault.line}: not YAML: {fault.problem}") from fault
     if document is None:
         document = {}
     if not isinstance(document, Mapping):
@@ -142,18 +139,7 @@ def _keys_at(where: Sequence[Any]) -> list[str]:
 
 
 def _place(path: Path, document: Any, where: Sequence[Any]) -> str:
-    line = 1
-    node: Any = document
-    for step in where:
-        if not hasattr(node, "lc"):
-            break
-        try:
-            where_is = node.lc.item if isinstance(step, int) else node.lc.key
-            line = where_is(step)[0] + 1
-            node = node[step]
-        except (KeyError, IndexError, TypeError):
-            break
-    return f"{path}, line {line}: {'.'.join(str(step) for step in where)}"
+    return f"{path}, line {line_of(document, where)}: {'.'.join(str(step) for step in where)}"
 
 
 class FleetFile:
@@ -161,9 +147,9 @@ class FleetFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._seen = self._stamp()  # before reading: an edit in between is then seen as one
         self.fleet = load_fleet(path)
         self.fault = ""
-        self._seen = self._stamp()
 
     def refresh(self) -> bool:
         """Read the file again if it changed; True when there is a new good one."""

@@ -73,4 +73,8 @@ class Declaration(Section):
     @classmethod
     def _bare_agent_means_defaults(cls, agents: Any) -> Any:
         """`builder:` with nothing behind it is an agent with every default."""
-        return {name: given or {} for name, given in agents.items()} if isinstance(agents, dict) else agents
+        return (
+            {name: {} if given is None else given for name, given in agents.items()}
+            if isinstance(agents, dict)
+            else agents
+        )

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -81,6 +82,19 @@ def _make_private(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging. SQLite does not wait here as it does elsewhere while another process does so."""
+    deadline = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
 class Database:
     """One connection to the file. For one thread."""
 
@@ -90,12 +104,15 @@ class Database:
         self._inode = path.stat().st_ino
 
     def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _make_private(self.path)
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_private(self.path)
+        except OSError as error:
+            raise MusterError(f"the journal {self.path} can't be made: {error}") from error
         try:
             connection = sqlite3.connect(self.path, isolation_level=None, timeout=BUSY_MS / 1000)
             connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-            connection.execute("PRAGMA journal_mode = WAL")
+            _use_wal(connection)
             # Published events must not be forgotten by a power cut: their numbers would be used again.
             connection.execute("PRAGMA synchronous = FULL")
             self._migrate(connection)

@@ -1,0 +1,332 @@
+"""The only module that runs tmux: looks at sessions, starts and ends them, and hears of changes.
+
+One control-mode client stays attached to the server. Questions go over it in batches, and what tmux tells unasked
+calls `on_change`. A silent server raises and never reads as "no sessions"; only tmux's own word for it does.
+The words are in `shared.tmux_panes`, their framing in `shared.tmux_control`, the wire in `shared.tmux_connection`.
+"""
+
+import os
+import re
+import signal
+import socket as sockets
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+
+from shared import tmux_panes
+from shared.errors import MusterError, Retryable
+from shared.tmux_calm import Calm, directory_of
+from shared.tmux_connection import LEAVE_S, Connection
+from shared.tmux_control import Answer, Garbled, Line, line
+from shared.tmux_panes import KEEP, KEEPER, LIST, LIST_CAREFULLY, MOVE, TIDY, Pane
+
+__all__ = ["Answer", "NoSession", "Pane", "SessionExists", "Tmux", "TmuxMissing", "TmuxUnavailable", "WrongSpawn"]
+
+# How often a question is put when the connection ends under it: a client attached to a session that is killed is
+# sent away, and the next one may meet the same fate.
+TRIES = 4
+
+# The texts with which tmux says that there is surely nothing to attach to. Anything else it may say is no proof.
+NOTHING_THERE = re.compile(
+    r"no sessions|no server running on .*|error connecting to .* \((No such file or directory|Connection refused)\)"
+)
+
+
+class TmuxUnavailable(Retryable):
+    """tmux gave no answer, or none that can be relied on."""
+
+    def __init__(self, asked: str, answer: str) -> None:
+        super().__init__(f"tmux did not answer {asked!r}: {answer or 'no reply'}")
+
+
+class TmuxMissing(MusterError):
+    """There is no program called tmux."""
+
+    def __init__(self) -> None:
+        super().__init__("tmux is not installed; install it with apt-get install tmux (or brew install tmux)")
+
+
+class NoSession(MusterError):
+    """tmux said surely that it has no session, so there is nothing to ask or to attach to."""
+
+    def __init__(self, socket: str, answer: str) -> None:
+        super().__init__(f"there is no tmux session on socket {socket!r}: {answer}")
+
+
+class SessionExists(MusterError):
+    """The name of a session that was to be started is taken."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(f"a tmux session named {session!r} already exists; end it or choose another name")
+
+
+class WrongSpawn(MusterError):
+    """A session that was to be killed is not the one that was meant."""
+
+    def __init__(self, session_id: str, expected: str, found: str) -> None:
+        super().__init__(
+            f"tmux session {session_id} was not killed: its spawn stamp is {found!r}, not {expected!r}; look again"
+        )
+
+
+class _Lost(TmuxUnavailable):
+    """The connection ended before the answer came: what was asked may or may not have been done."""
+
+
+class Tmux:
+    """One tmux server. Methods may be called from any thread; questions are put one after another.
+
+    `on_change` is called from a thread of its own whenever sessions, windows or programs may have changed, and
+    when the connection has ended by itself. It should only wake somebody who then looks.
+    """
+
+    def __init__(
+        self, socket: str = "default", *, on_change: Callable[[], None] | None = None, timeout_s: float = 5.0
+    ) -> None:
+        self._socket = socket
+        where = ("-S", str(Path(socket).absolute())) if "/" in socket else ("-L", socket)
+        self._argv = ("tmux", "-u", *where)
+        self._on_change = on_change or (lambda: None)
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._calm = Calm(directory_of(socket))
+        self._connection: Connection | None = None
+        self._is_kept = False
+
+    @property
+    def connected(self) -> bool:
+        """Whether changes are pushed. While this is False only looking finds out, and looking connects again."""
+        connection = self._connection
+        return connection is not None and not connection.ended.is_set()
+
+    def look(self) -> list[Pane]:
+        """Give every session's first pane; [] only if tmux said surely that it has no session."""
+        try:
+            panes = self._list()
+        except NoSession:
+            return []
+        agents = [pane for pane in panes if pane.session != KEEPER]
+        if len(agents) < len(panes) and not self._is_kept:
+            self._move()
+        if any(pane.dead and pane.dead_status is None for pane in agents):
+            self._remind()
+        return agents
+
+    def screens(self, pane_ids: Sequence[str]) -> dict[str, str]:
+        """Give what the panes show, without empty lines at the end. Panes that are gone are left out."""
+        try:
+            answers = self._ask_safely(*map(tmux_panes.capture, pane_ids))
+        except NoSession:
+            return {}
+        return {
+            pane_id: answer.text.rstrip("\n")
+            for pane_id, answer in zip(pane_ids, answers, strict=True)
+            if _is_there(answer, "capture-pane")
+        }
+
+    def start(
+        self,
+        *,
+        session: str,
+        argv: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str],
+        agent: str,
+        spawn: str,
+        fleet: str,
+        width: int = 200,
+        height: int = 50,
+    ) -> Pane:
+        """Start a program, with no shell, in a stamped session of its own, and the server too if none runs.
+
+        The session stays when the program ends, so that looking can tell its status: `kill` ends it.
+        After TmuxUnavailable the session may still appear: look for the spawn stamp before starting it again.
+        """
+        stamps = {"agent": agent, "spawn": spawn, "fleet": fleet}
+        order = tmux_panes.start(session, argv=argv, cwd=cwd, env=env, stamps=stamps, width=width, height=height)
+        for _ in range(TRIES):
+            try:
+                answer, kept = self._ask(order, KEEP, changes=True)
+                if kept.ok or not self._is_kept:
+                    self._move()
+            except NoSession:
+                answer = self._start_server(order)
+            except _Lost:
+                if ours := [pane for pane in self.look() if pane.spawn == spawn]:
+                    return ours[0]
+                continue
+            if answer.text == f"duplicate session: {session}":
+                raise SessionExists(session)
+            return _panes_or_raise(answer, "new-session")[0]
+        raise TmuxUnavailable("new-session", "every connection ended before the answer")
+
+    def kill(self, session_id: str, *, spawn: str | None = None) -> bool:
+        """End exactly this session; False if it is gone already. Its programs get SIGHUP and nothing more.
+
+        With `spawn`, tmux compares the stamp in the same step, and WrongSpawn is raised if it is another: ids
+        begin at $0 again in a new server.
+        """
+        try:
+            answer = self._ask_safely(tmux_panes.kill(session_id, spawn), TIDY, changes=True)[0]
+        except NoSession:
+            return False
+        if spawn and answer.ok and answer.text:
+            raise WrongSpawn(session_id, spawn, answer.lines[0].removeprefix("spawn "))
+        return _is_there(answer, "kill-session")
+
+    def ask(self, *commands: Sequence[str]) -> list[Answer]:
+        """Put commands to tmux in one batch, once, and give the answers in their order.
+
+        Raises NoSession if there is nothing to attach to, TmuxUnavailable if not every answer came.
+        Only for commands that are answered at once, with one answer: not `wait-for`, `run-shell` or `if-shell`.
+        """
+        return self._ask(*(line(command) for command in commands))
+
+    def close(self) -> None:
+        """Leave the server. It and its sessions live on, and asking connects again."""
+        with self._lock, self._calm.changing():
+            self._drop()
+
+    def _list(self) -> list[Pane]:
+        try:
+            return _panes(self._ask_safely(LIST)[0])
+        except Garbled:
+            return _panes_or_raise(self._ask_safely(LIST_CAREFULLY)[0], "list-panes")
+
+    def _ask_safely(self, *lines: Line, changes: bool = False) -> list[Answer]:
+        """Ask what does no harm when it is asked twice, until a connection lasts."""
+        for _ in range(TRIES - 1):
+            with suppress(_Lost):
+                return self._ask(*lines, changes=changes)
+        return self._ask(*lines, changes=changes)
+
+    def _ask(self, *lines: Line, changes: bool = False) -> list[Answer]:
+        if not lines:
+            return []
+        asked = lines[0].asks
+        with self._lock:
+            deadline = time.monotonic() + self._timeout_s
+            try:
+                connection = self._connect(deadline)
+                with self._calm.changing() if changes else nullcontext():
+                    return connection.ask(lines, deadline)
+            except TimeoutError:
+                # Dropped, so that an answer that comes late can't be taken for the answer to another question.
+                self._drop(patience_s=0)
+                raise TmuxUnavailable(asked, f"no reply within {self._timeout_s:g} s") from None
+            except (ConnectionError, Garbled) as error:
+                self._drop()
+                raise _Lost(asked, str(error)) from error
+
+    def _connect(self, deadline: float) -> Connection:
+        if self._connection is None or self._connection.ended.is_set():
+            self._drop()
+            self._knock()
+            with self._calm.connecting():
+                self._connection = self._attach()
+                self._is_kept = self._connection.ask([MOVE], deadline)[0].ok
+        return self._connection
+
+    def _knock(self) -> None:
+        """Ask as a plain client whether a server with sessions answers, for a control client must not have to wait."""
+        ok, said, errors = self._talk("list-sessions", "-F", "#{session_id}")
+        if (ok and not said) or NOTHING_THERE.fullmatch(errors):
+            raise NoSession(self._socket, errors or "no sessions")
+        if not ok:
+            raise ConnectionError(errors)
+
+    def _attach(self) -> Connection:
+        # A socket pair and not pipes: shutting it down wakes the reader though a stopped server holds its end.
+        ours, theirs = sockets.socketpair()
+        with theirs:
+            # -N: asking must not start a server. -E: our environment is not the session's.
+            attach = ("-N", "-C", "attach-session", "-E", "-f", "no-output,ignore-size")
+            try:
+                client = self._run(*attach, stdin=theirs.fileno(), stdout=theirs.fileno())
+            except BaseException:
+                ours.close()
+                raise
+        return Connection(client, ours, self._on_change)
+
+    def _move(self) -> None:
+        """Go where nobody is sent away, if there is such a session."""
+        with suppress(TmuxUnavailable, NoSession):
+            self._is_kept = self._ask_safely(MOVE)[0].ok
+
+    def _remind(self) -> None:
+        """Have tmux collect its dead children. What it then learns is pushed.
+
+        Where tmux keeps utmp records (Debian's does), it ignores SIGCHLD while it removes that of a pane that has
+        just closed, and so may miss the end of the pane's own program until the next child ends.
+        """
+        with suppress(TmuxUnavailable, NoSession, OSError):
+            os.kill(int(self.ask(("display-message", "-p", "#{pid}"))[0].text), signal.SIGCHLD)
+
+    def _drop(self, patience_s: float = LEAVE_S) -> None:
+        if self._connection is not None:
+            self._connection.close(patience_s)
+            self._connection = None
+
+    def _start_server(self, order: Line) -> Answer:
+        """Give an order where no client can attach, starting the server if none runs; then connect."""
+        # On stdin and not as arguments: tmux takes no more than 16 KB of those.
+        try:
+            with self._calm.changing():
+                _, said, errors = self._talk("start-server", ";", "source-file", "-", text=order.text + KEEP.text)
+        except TimeoutError:
+            raise TmuxUnavailable(order.asks, f"no reply within {self._timeout_s:g} s") from None
+        self._move()
+        return Answer(bool(said), said or errors.split("\n")[0])
+
+    def _talk(self, *arguments: str, text: bytes = b"") -> tuple[bool, str, str]:
+        """Run a plain client to its end; give whether it went well, and its two outputs."""
+        with self._run(*arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
+            try:
+                said, errors = client.communicate(text, self._timeout_s)
+            except subprocess.TimeoutExpired:
+                # Not read to the end: the server that does not answer holds the other end of the pipes.
+                client.kill()
+                raise TimeoutError from None
+        return client.returncode == 0, _text(said), _text(errors)
+
+    def _run(self, *arguments: str, stdin: int, stdout: int) -> subprocess.Popen[bytes]:
+        env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
+        try:
+            return subprocess.Popen(
+                (*self._argv, *arguments),
+                env=env,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=subprocess.PIPE,
+                cwd="/",  # a server that starts here keeps it, and ours may have to be unmounted
+                start_new_session=True,  # an interrupt at our terminal is for us, not for the client
+            )
+        except FileNotFoundError:
+            raise TmuxMissing from None
+
+
+def _panes(answer: Answer) -> list[Pane]:
+    if not answer.ok or not answer.text:
+        raise Garbled(answer.text)
+    return tmux_panes.first_panes(answer.lines)
+
+
+def _panes_or_raise(answer: Answer, asked: str) -> list[Pane]:
+    try:
+        return _panes(answer)
+    except Garbled as error:
+        raise TmuxUnavailable(asked, str(error)) from error
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "replace").rstrip("\n")
+
+
+def _is_there(answer: Answer, asked: str) -> bool:
+    """Whether the target of a command was there; any other refusal is raised."""
+    if not answer.ok and not answer.text.startswith("can't find "):
+        raise TmuxUnavailable(asked, answer.text)
+    return answer.ok

@@ -1,0 +1,184 @@
+"""What Muster says to tmux about sessions and panes, and how it reads the answer. Pure, as `shared.tmux_control`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from shared.errors import MusterError
+from shared.tmux_control import Garbled, Line, line
+
+NAME = re.compile(r"[A-Za-z0-9_-]+")
+DIGITS = re.compile(r"[0-9]+")
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """A session's first pane, as tmux tells it. The first stays the agent's when a person splits the window.
+
+    `dead_status` is what the program returned, or minus the signal that ended it; None while it runs and for
+    the moment in which tmux has not learned it yet.
+    """
+
+    session: str
+    session_id: str
+    pane_id: str
+    pid: int
+    command: str
+    dead: bool
+    dead_status: int | None
+    path: str
+    title: str
+    created: int
+    activity: int
+    agent: str | None
+    spawn: str | None
+    fleet: str | None
+
+
+PANE_FORMAT = "\t".join(
+    (
+        *("#{session_id}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{pane_dead_status}"),
+        *("#{pane_dead_signal}", "#{session_created}", "#{window_activity}", "#{@muster_agent}"),
+        *("#{@muster_spawn}", "#{@muster_fleet}", "#{session_name}", "#{pane_current_command}"),
+        *("#{pane_current_path}", "#{pane_title}"),
+    )
+)
+# A program or directory may have a name with the line end or tab by which the list is read. This has tmux show `?`
+# for those, in more than half as much time again. Session names and titles never hold any.
+CAREFUL_FORMAT = PANE_FORMAT.replace("#{pane_current_", "#{s/[\x01-\x1f\x7f]/?/:pane_current_")
+LIST = line(("list-panes", "-a", "-F", PANE_FORMAT))
+LIST_CAREFULLY = line(("list-panes", "-a", "-F", CAREFUL_FORMAT))
+
+# A session that nobody kills, for control clients to be attached to: one attached to an agent's session would be sent
+# away with it and have to connect again, which tmux may not survive (see `shared.tmux_calm`). It runs nothing.
+KEEPER = "muster-keeper"
+KEEP = line(
+    ("new-session", "-d", "-E", "-s", KEEPER, "-x", "80", "-y", "24", "-c", "/", "--", "/usr/bin/env", "true"),
+    ("set-option", "-t", f"={KEEPER}:", "destroy-unattached", "off"),
+    ("set-option", "-w", "-t", f"={KEEPER}:", "remain-on-exit", "on"),
+    (
+        "set-option",
+        "-qw",
+        "-t",
+        f"={KEEPER}:",
+        "remain-on-exit-format",
+        "Muster listens here. It ends with its agents.",
+    ),
+)
+MOVE = line(("switch-client", "-E", "-t", f"={KEEPER}:"))
+TIDY = line(
+    ("if-shell", "-F", "#{S:#{@muster_spawn}}", "display-message -p needed", f"kill-session -t '={KEEPER}:'"), blocks=2
+)
+
+
+def first_panes(lines: Sequence[str]) -> list[Pane]:
+    """Read what `list-panes -F` said in PANE_FORMAT; raises Garbled rather than leave a session out."""
+    panes: dict[str, Pane] = {}
+    for pane in map(_pane, lines):
+        known = panes.get(pane.session_id)
+        if known is None or int(pane.pane_id[1:]) < int(known.pane_id[1:]):
+            panes[pane.session_id] = pane
+    return list(panes.values())
+
+
+def _pane(row: str) -> Pane:
+    try:
+        session_id, pane_id, pid, dead, status, signal, created, activity, *stamps, name, command, path, title = (
+            row.split("\t")
+        )
+        agent, spawn, fleet = stamps
+        return Pane(
+            session=name,
+            session_id=session_id,
+            pane_id=pane_id,
+            pid=int(pid),
+            command=command,
+            dead=dead == "1",
+            dead_status=int(status) if status else -int(signal) if signal else None,
+            path=path,
+            title=title,
+            created=int(created),
+            activity=int(activity),
+            agent=agent or None,
+            spawn=spawn or None,
+            fleet=fleet or None,
+        )
+    except ValueError as error:
+        raise Garbled(f"not a line about a pane: {row!r}") from error
+
+
+@lru_cache(maxsize=4096)
+def capture(pane_id: str) -> Line:
+    return line(("capture-pane", "-p", "-t", _id("%", pane_id)))
+
+
+def start(
+    session: str,
+    *,
+    argv: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    stamps: Mapping[str, str],
+    width: int,
+    height: int,
+) -> Line:
+    """Write the one line that creates and stamps a session. tmux runs it as a whole before anything else."""
+    if _name("session", session) == KEEPER:
+        raise ValueError(f"the session name {KEEPER!r} is Muster's own; choose another for the agent")
+    _name("spawn", stamps["spawn"])
+    if found := [text for text in stamps.values() if not text or CONTROL_CHARACTER.search(text)]:
+        raise ValueError(f"a stamp for session {session!r} is empty or holds control characters: {found[0]!r}")
+    if not argv or "=" in argv[0] or not argv[0]:
+        raise ValueError(f"session {session!r} can't run {list(argv)!r}: a program without '=' must come first")
+    if not cwd.is_dir():
+        # tmux would quietly start the program in the home directory.
+        raise MusterError(f"session {session!r} can't start in {cwd}: it is not a directory; create it first")
+    target = f"={session}:"
+    recoverable = {f"MUSTER_{name.upper()}": text for name, text in stamps.items()}
+    variables = [word for name, text in {**env, **recoverable}.items() for word in ("-e", f"{name}={text}")]
+    new = ("new-session", "-d", "-E", "-s", session, "-x", f"{width}", "-y", f"{height}")
+    # Without env, tmux would hand a program with no arguments to a shell, and a missing one would leave no word.
+    program = ("--", "/usr/bin/env", "--", *argv)
+    return line(
+        (*new, "-c", literal(str(cwd.absolute())), *variables, *program),
+        *(("set-option", "-t", target, f"@muster_{name}", text) for name, text in stamps.items()),
+        ("set-option", "-t", target, "destroy-unattached", "off"),
+        ("set-option", "-w", "-t", target, "remain-on-exit", "on"),
+        # The words for a dead pane would push the first line off the screen, which may say why it died.
+        ("set-option", "-qw", "-t", target, "remain-on-exit-format", ""),
+        # tmux pushes nothing when a kept pane dies, but a new window name it does; from a hook only when put off.
+        ("set-hook", "-w", "-t", target, "pane-died", "run-shell -b -C 'rename-window -t #{hook_pane} dead'"),
+        ("list-panes", "-s", "-t", target, "-F", CAREFUL_FORMAT),
+    )
+
+
+def kill(session_id: str, spawn: str | None) -> Line:
+    """Write the line that ends a session; with `spawn`, one that tells another stamp instead, in the same step."""
+    _id("$", session_id)
+    if spawn is None:
+        return line(("kill-session", "-t", session_id))
+    stamped = f"#{{==:#{{@muster_spawn}},{_name('spawn', spawn)}}}"
+    end = f"kill-session -t '{session_id}'"
+    tell = f"list-panes -s -t '{session_id}' -F 'spawn #{{@muster_spawn}}'"
+    return line(("if-shell", "-F", "-t", f"{session_id}:", stamped, end, tell), blocks=2)
+
+
+def literal(text: str) -> str:
+    """Write text so that it survives where tmux expands formats."""
+    # tmux leaves `##[` alone, for styles; a bracket written as a format of its own keeps the two apart.
+    return text.replace("#", "##").replace("##[", "###{l:[}")
+
+
+def _name(what: str, text: str) -> str:
+    if not NAME.fullmatch(text):
+        raise ValueError(f"a {what} is made of letters, digits, '_' and '-', not {text!r}")
+    return text
+
+
+def _id(sign: str, text: str) -> str:
+    if text[:1] != sign or not DIGITS.fullmatch(text[1:]):
+        raise ValueError(f"a tmux id of this kind is '{sign}' and a number, not {text!r}")
+    return text
