@@ -52,7 +52,7 @@ class Loop:
         self._unsorted: list[Arrived] = []
         self._events: list[Arrived] = []
         self._ungreeted: Connected | None = None
-        self._nudged = False
+        self._nudged = self._show_all = False
         self._lost_at: float | None = None
         self._quit = False
         self._troubles: dict[Backoff, str] = {}
@@ -106,6 +106,7 @@ class Loop:
     def _failed(self, backoff: Backoff, reason: str) -> None:
         self._failures += 1
         self._rhythm.overdue = True  # what was in hand is read again
+        self._show_all = self._show_all or backoff is self._rhythm.backoff  # and what was to be shown is shown
         backoff.failed(time.monotonic())
         self._note_trouble(backoff, reason)
 
@@ -178,6 +179,8 @@ class Loop:
         events, self._events, self._nudged = self._events, [], False
         done = self._stepper.step(events, catch_up=self._rhythm.overdue, poll=poll)
         self._steps += 1
+        if self._show_all:
+            self._show_states()
         self._rhythm.succeeded(more=done.more, look_again=done.look_again)
         self._note_trouble(self._rhythm.backoff, done.complaint)
 
@@ -193,14 +196,18 @@ class Loop:
         self._reception.connected(kept=item.kept, away_s=away_s)
         self._outbox.connected(time.monotonic(), lost_at)
         self._heartbeat(time.monotonic())
-        for state in self._service.states():
-            self._stepper.show(state)
+        self._show_states()
         for topic, answer in answers:
             self._bus.publish(topic, answer)
         self._journal.note_listened(now)  # last: a greeting that failed must still know how long we were away
         self._log.info("connected", connection=item.connection, lost_for_s=now - lost_at if lost_at else None)
         self._lost_at = None
         self._rhythm.overdue = True
+
+    def _show_states(self) -> None:
+        for state in self._service.states():
+            self._stepper.show(state)
+        self._show_all = False
 
     # --- the pulse ---
 

@@ -36,6 +36,8 @@ class Reception:
         self._desk = Desk(space, journal.service)
         self._away_s: float | None = None
         self._unfiled: list[Request] = []
+        self._taken: dict[int, Request | Refused | None] = {}
+        """What the desk made of each message in hand: one that must be sorted again keeps the id it was given."""
         self.contradicted = False
 
     @property
@@ -75,8 +77,14 @@ class Reception:
         return events, self._file()
 
     def _command(self, message: Arrived, verb: str) -> None:
-        taken = self._desk.take(message, verb, now=datetime.now(UTC), waited_s=self._away_s or 0.0)
+        known = id(message) in self._taken
+        if not known:
+            waited_s = self._away_s or 0.0
+            self._taken[id(message)] = self._desk.take(message, verb, now=datetime.now(UTC), waited_s=waited_s)
+        taken = self._taken[id(message)]
         if isinstance(taken, Refused):
+            if known:
+                return
             self._log.warning("refused a command", verb=taken.reply.verb, reason=taken.reply.said)
             self._bus.publish(taken.topic, taken.reply.model_dump_json().encode())
             if taken.clear is not None:
@@ -94,12 +102,14 @@ class Reception:
     def _file(self) -> bool:
         """Write the new requests down; those that were answered before are answered again."""
         if not self._unfiled:
+            self._taken.clear()
             return False
         self._journal.requests.accept(self._unfiled)
         for request in self._unfiled:
             answer = self._journal.requests.answer_to(request.id)
             if answer is not None:
                 self._bus.publish(request.reply_to, answer)
+        self._taken.clear()
         return True
 
     def _hear_of_ourselves(self, message: Arrived) -> None:

@@ -97,7 +97,8 @@ def _pane(row: str) -> Pane:
             pid=int(pid),
             command=command,
             dead=dead == "1",
-            dead_status=int(status) if status else -int(signal) if signal else None,
+            # tmux may know how the program ended before it has read the last of what the program wrote.
+            dead_status=_status(status, signal) if dead == "1" else None,
             path=path,
             title=title,
             created=int(created),
@@ -108,6 +109,10 @@ def _pane(row: str) -> Pane:
         )
     except ValueError as error:
         raise Garbled(f"not a line about a pane: {row!r}") from error
+
+
+def _status(status: str, signal: str) -> int | None:
+    return int(status) if status else -int(signal) if signal else None
 
 
 @lru_cache(maxsize=4096)
