@@ -21,7 +21,6 @@ from shared.stepping import Service
 from shared.telling import Teller
 
 EXIT_BUSY = 75
-EXIT_BAD_SETUP = 78
 
 BROKER_URL = "MUSTER_BROKER_URL"
 """Environment variable that says where the broker is, over the fleet file: one address, or several with spaces."""
@@ -61,7 +60,7 @@ def serve(name: str, build: Callable[[Wiring], Service], arguments: Sequence[str
         return EXIT_BUSY
     except MusterError as error:
         log.error("ended", reason=str(error))
-        return EXIT_BAD_SETUP
+        return error.exit_code
     return 0
 
 

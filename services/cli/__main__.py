@@ -5,11 +5,9 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from services.cli import exits
 from shared.errors import MusterError
 from shared.version import __version__
-
-EXIT_FAILED = 1
-EXIT_BAD_FLEET = 78
 
 VERBS = {
     "demo": "show the whole idea: three agents, one of them killed, seen and restarted",
@@ -33,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, rest = parser.parse_known_args(given)
     if options.verb is None:
         parser.print_help()
-        return 2
+        return exits.USAGE
     if rest and options.verb != "test":
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
@@ -41,12 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(options.run(options))
     except MusterError as error:
         print(f"muster: {error}", file=sys.stderr)
-        return EXIT_BAD_FLEET if type(error).__name__ == "BadFleetFile" else EXIT_FAILED
+        return error.exit_code
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone: nothing to complain about
         return 0
     except KeyboardInterrupt:
-        return 130
+        return exits.INTERRUPTED
 
 
 def _verb_in(given: Sequence[str]) -> str | None:

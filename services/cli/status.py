@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from registry import AgentRecord, RegistryFile
-from services.cli import supervision
+from services.cli import exits, supervision
 from services.cli.fleet import open_fleet
 from services.cli.look import BusLook, look_at_bus
 from services.cli.words import Paint, ago, plain, table
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         print()
     else:
         print(as_text(report, Paint(sys.stdout)))
-    return 0 if report.bus is not None and all(name in report.pids for name in SERVICES) else 3
+    return 0 if report.bus is not None and all(name in report.pids for name in SERVICES) else exits.NOT_ALL_UP
 
 
 def as_document(report: Report) -> dict[str, Any]:
@@ -86,7 +86,15 @@ def _agent_row(name: str, record: AgentRecord | None, paint: Paint) -> tuple[str
         return (name, paint.dim("not started"), "-", "-", "-", "-", "")
     since = ago((datetime.now(UTC) - record.since).total_seconds())
     session = record.session if record.session and record.status is Status.RUNNING else "-"
-    return (name, paint.status(record.status), since, record.desired, record.backend, plain(session), plain(record.reason))
+    return (
+        name,
+        paint.status(record.status),
+        since,
+        record.desired,
+        record.backend,
+        plain(session),
+        plain(record.reason),
+    )
 
 
 def _services(report: Report) -> list[tuple[str, str, int | None, str]]:

@@ -5,12 +5,13 @@ import json
 import sys
 import time
 
-from services.cli import supervision
+from services.cli import exits, supervision
 from services.cli.fleet import is_up, open_fleet, say
 from services.cli.look import look_at_bus
 from shared.broker import find_program
 from shared.errors import MusterError
 from shared.fleet import Fleet
+from shared.process import endpoints_of
 from shared.roles import SERVICES
 from shared.states import Presence
 
@@ -28,6 +29,9 @@ def run(options: argparse.Namespace) -> int:
     else:
         bring_up(fleet)
         say(f"up: {', '.join(supervision.programs(fleet))} (logs in {fleet.home / 'logs'})")
+        if look_at_bus(fleet, 1.0) is None:
+            say(f"but no broker answers at {', '.join(map(str, endpoints_of(fleet)))}: the services go on by polling")
+            return exits.NOT_ALL_UP
     if options.json:
         json.dump(supervision.pids(fleet), sys.stdout)
         print()
@@ -44,7 +48,7 @@ def bring_up(fleet: Fleet) -> None:
         supervision.stop(fleet)
     supervision.start(fleet)
     waiting = _wait_for_services(fleet)
-    if waiting:
+    if waiting and not (fleet.declared.broker.endpoints and supervision.pids(fleet).keys() >= set(SERVICES)):
         raise MusterError(f"not ready after {READY_WITHIN_S:.0f} s: {_why(fleet, waiting)}\nrun: muster doctor")
 
 

@@ -24,6 +24,8 @@ FILE_NAME = "fleet.yaml"
 class BadFleetFile(MusterError):
     """The fleet file can't be used as it is."""
 
+    exit_code = 78  # sysexits' EX_CONFIG
+
 
 @dataclass(frozen=True)
 class Fleet:
