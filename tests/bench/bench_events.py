@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import paho.mqtt.client as paho
@@ -22,8 +23,9 @@ from shared.fleet import Fleet, load_fleet
 from shared.inbox import Inbox, Nudge
 from shared.journal import Journal
 from shared.log import Log
-from shared.loop import Loop, Polls
+from shared.loop import Loop
 from shared.process import connect
+from shared.rhythm import Polls
 from shared.telling import Teller
 from shared.turn import Turn
 from tests.fixtures.broker import PrivateBroker
@@ -109,8 +111,6 @@ def main() -> int:
         broker.start()
         try:
             teller = Teller(fleet.space, "spawner", "bench")
-            from datetime import UTC, datetime
-
             payloads = [
                 teller.event(
                     AgentStopped(agent="talker", spawn=None, reason=f"number {n}"),

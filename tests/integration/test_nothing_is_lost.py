@@ -1,15 +1,10 @@
 """Events through journal, loop and a real broker that dies again and again: none lost, none handled twice."""
 
-import contextlib
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,36 +12,9 @@ from shared.broker import Kind
 from shared.fleet import Fleet, load_fleet
 from shared.journal import Journal
 from tests.fixtures.broker import PrivateBroker, wait_until
+from tests.fixtures.talking import heard, memory, process
 
 EVENTS = 10_000
-
-
-@contextlib.contextmanager
-def process(fleet: Fleet, role: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    log = (fleet.path.parent / f"{role}.log").open("ab")
-    running = subprocess.Popen(
-        [sys.executable, "-P", "-m", "tests.fixtures.talk", role, "--fleet", str(fleet.path)],
-        env={**os.environ, **environment},
-        stderr=log,
-    )
-    try:
-        yield running
-    finally:
-        running.kill()
-        running.wait()
-        log.close()
-
-
-def memory(fleet: Fleet, service: str) -> dict[str, Any]:
-    journal = Journal(fleet.journal, service)
-    try:
-        return dict(journal.memory())
-    finally:
-        journal.close()
-
-
-def heard(fleet: Fleet) -> dict[str, Any]:
-    return memory(fleet, "registrar").get("heard") or {"count": 0, "out_of_line": []}
 
 
 @pytest.fixture
