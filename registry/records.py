@@ -61,7 +61,8 @@ def fold(record: AgentRecord | None, envelope: Envelope[Any]) -> AgentRecord | N
                 spawn=event.spawn,
             )
         case AgentStopped() if record is not None and event.spawn in (None, record.spawn):
-            return _ended(record, Status.STOPPED, envelope, event.reason, desired=Desired.STOPPED)
+            wanted = record.desired if event.for_now else Desired.STOPPED
+            return _ended(record, Status.STOPPED, envelope, event.reason, desired=wanted)
         case AgentExited() if record is not None and event.spawn == record.spawn:
             return _ended(record, Status.EXITED, envelope, f"its program ended with status {event.exit_status}")
         case AgentGaveUp() if record is not None:

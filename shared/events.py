@@ -10,6 +10,8 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from shared.ids import Id
 from shared.states import Desired, Presence, Status
 
+MAX_SEQ = 2**63 - 1
+"""What a journal can count to."""
 SOURCE_PATTERN = r"^/[a-z0-9_-]+/[a-z0-9_-]+$"
 """`/<host>/<service>`"""
 
@@ -36,6 +38,7 @@ class Envelope(BaseModel, Generic[D]):
     source: str = Field(pattern=SOURCE_PATTERN, examples=["/box/reconciler"])
     seq: int = Field(
         ge=0,
+        le=MAX_SEQ,
         description="Events: one more than the source's last in this epoch. States: the source's last event so far.",
     )
     epoch: str = Field(description="The life of the source's journal; a new journal counts anew.")
@@ -90,6 +93,7 @@ class AgentStopped(AgentEvent):
     kind: Literal["stopped"] = "stopped"
     spawn: Id | None = None
     reason: str
+    for_now: bool = Field(default=False, description="Only until the services are started again: it is still wanted.")
 
 
 class AgentExited(AgentEvent):

@@ -33,7 +33,7 @@ def as_id(text: str) -> str:
 
 
 def new_id() -> str:
-    """A fresh id; ids made later sort after those made earlier."""
+    """A fresh id; ids made in a later millisecond sort after those made earlier."""
     number = (time.time_ns() // 1_000_000 << 50) | int.from_bytes(os.urandom(7)) >> 6
     digits = []
     for _ in range(19):

@@ -113,9 +113,11 @@ class Loop:
     def _deadline(self) -> float:
         now = time.monotonic()
         wakes = [self._rhythm.wakes_at(now), self._next_heartbeat, self._bus.falls_silent_at()]
-        due = self._outbox.due(now) if self._ungreeted is None else now
-        if due is not None:
-            wakes.append(max(due, self._receiving.until))
+        due = self._outbox.due(now)
+        if self._receiving.waits(now):
+            wakes.append(self._receiving.until)
+        elif due is not None:
+            wakes.append(due)
         return min(wakes)
 
     def _note_trouble(self, half: Backoff, reason: str) -> None:

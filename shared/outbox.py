@@ -64,8 +64,8 @@ class Outbox:
                 self._next = self.last + 1  # all of it was pruned in the meantime
             for entry in page:
                 number = self._bus.publish(entry.topic, entry.payload)
-                if number is None:
-                    self._open = False
+                if number is None or number in self._in_flight:
+                    self._open = False  # there is no connection, or already another one, which counts anew
                     return
                 self._in_flight[number] = entry.seq
                 self._next = entry.seq + 1

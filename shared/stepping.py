@@ -104,7 +104,7 @@ class Stepper:
 
     def _commit(self, turn: Turn, sifted: Sifted) -> None:
         if turn.told or sifted.moved or turn.answers or turn.kept:
-            at = turn.now.timestamp()
+            at = time.time()  # and not when the step began: what is sent again after a loss is found by this
             with self._journal.transaction() as transaction:
                 transaction.append([partial(self._word, turn.now, *told) for told in turn.told], at)
                 for (source, epoch), seq in sifted.moved.items():

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from shared.commands import Command, Reply
 from shared.errors import MusterError
-from shared.events import SOURCE_PATTERN, AgentState, Data, Drift, Envelope, Lifecycle, ServiceState
+from shared.events import MAX_SEQ, SOURCE_PATTERN, AgentState, Data, Drift, Envelope, Lifecycle, ServiceState
 
 FRONT_DESK = "spawner"
 """Answers for the host what is addressed to nobody in particular: unknown verbs, unknown services."""
@@ -120,7 +120,7 @@ class _Numbers(BaseModel):
 
     source: str = Field(pattern=SOURCE_PATTERN)
     epoch: str
-    seq: int = Field(ge=0)
+    seq: int = Field(ge=0, le=MAX_SEQ)
 
 
 def read_numbers(payload: bytes) -> tuple[str, str, int] | None:

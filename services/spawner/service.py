@@ -115,7 +115,8 @@ class Spawner:
         _remember(turn, agent, replace(known, wish=wish, alive=False, gave_up=False, deaths=[]))
         if ended or known.alive or known.wish is not Desired.STOPPED:
             spawn = pane.spawn if pane is not None else known.spawn
-            turn.tell(AgentStopped(agent=agent, spawn=spawn, reason=_by(asked)), cause=asked.request.id)
+            stopped = AgentStopped(agent=agent, spawn=spawn, reason=_by(asked), for_now=for_now)
+            turn.tell(stopped, cause=asked.request.id)
         turn.answer(asked, f"{agent} was stopped" if ended else f"{agent} was not running, and stays down", agent=agent)
 
     def _restart(self, turn: Turn, asked: Asked, agent: str, panes: dict[str, Pane]) -> None:
@@ -142,7 +143,8 @@ class Spawner:
         for action in decide(known, wish, pane, declared.restart, turn.now.timestamp()):
             match action:
                 case Claim(found):
-                    self._tell_running(turn, agent, found, known, restart="found running" if known.spawn else None)
+                    told = "found running" if known.spawn else None
+                    self._tell_running(turn, agent, found, replace(known, gave_up=False), restart=told)
                 case Bury(dead):
                     self._bury(turn, agent, dead)
                 case NoteDeath(known):
@@ -160,8 +162,8 @@ class Spawner:
         return launch(self._tmux, order, spawn=spawn, stamp=self._fleet.stamp)
 
     def _bury(self, turn: Turn, agent: str, pane: Pane) -> None:
-        turn.tell(AgentExited(agent=agent, spawn=pane.spawn or new_id(), exit_status=pane.dead_status))
         self._tmux.kill(pane.session_id, spawn=pane.spawn)
+        turn.tell(AgentExited(agent=agent, spawn=pane.spawn or new_id(), exit_status=pane.dead_status))
 
     def _tell_running(
         self,

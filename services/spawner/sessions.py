@@ -1,5 +1,6 @@
 """Making a session for an agent: from the fleet file's words to an argv, with no shell in between."""
 
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,13 +54,8 @@ def workspace_of(fleet: Fleet, agent: str) -> Path:
 
 
 def fill(word: str, values: dict[str, str]) -> str:
-    """Put a value in place of `{name}`; other braces stay, for a command line may need them."""
-    for name, value in values.items():
-        if word == f"{{{name}}}":
-            return value
-        if name != "prompt":
-            word = word.replace(f"{{{name}}}", value)
-    return word
+    """Put values in place of `{name}`, once; other braces stay, for a command line may need them."""
+    return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), word)
 
 
 def launch(tmux: Tmux, order: Launch, *, spawn: str, stamp: str) -> Pane:

@@ -17,8 +17,9 @@ from shared.fleet import Fleet, load_fleet
 from shared.inbox import Arrived, Connected, Disconnected, Inbox, Item
 from shared.journal import Journal
 from shared.log import Log
-from shared.loop import Loop, Polls
+from shared.loop import Loop
 from shared.process import connect
+from shared.rhythm import Polls
 from shared.telling import Teller
 from shared.topics import Space
 from tests.fixtures.broker import Broker, running_broker, wait_until

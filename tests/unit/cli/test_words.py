@@ -1,0 +1,191 @@
+"""What people read in a terminal: tables that line up, and one line for any document."""
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.cli.words import Paint, ago, event_line, table
+from shared.commands import Reply
+from shared.events import (
+    AgentExited,
+    AgentGaveUp,
+    AgentRestarted,
+    AgentSpawned,
+    AgentState,
+    AgentStopped,
+    Data,
+    Event,
+    PaneDead,
+    ServiceState,
+    SessionMissing,
+)
+from shared.states import Desired, Presence, Status
+from shared.telling import Teller
+from shared.topics import REPLY, Space, row_for
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+PLAIN, COLOURED = Paint(io.StringIO()), Paint(Terminal())
+
+
+def test_colours_are_for_terminals_only() -> None:
+    assert PLAIN.bad("x") == PLAIN.good("x") == PLAIN.dim("x") == PLAIN.bold("x") == "x"
+    assert COLOURED.bad("x") == "\x1b[31mx\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("text", "painted"),
+    [
+        ("running", "\x1b[32mrunning\x1b[0m"),
+        ("gave_up", "\x1b[31mgave_up\x1b[0m"),
+        ("stopped", "stopped"),
+        ("degraded", "degraded"),
+    ],
+)
+def test_a_status_is_green_red_or_neither(text: str, painted: str) -> None:
+    assert COLOURED.status(text) == painted
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (-5, "0s"),
+        (0, "0s"),
+        (0.4, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (7_199, "120m"),
+        (7_200, "2h"),
+        (172_799, "48h"),
+        (172_800, "2d"),
+        (1e9, "11574d"),
+    ],
+)
+def test_a_length_of_time_has_one_unit(seconds: float, said: str) -> None:
+    assert ago(seconds) == said
+
+
+def test_a_table_lines_up_whatever_is_coloured() -> None:
+    rows = [("a", COLOURED.good("running"), "x"), ("longer", "-", COLOURED.bad("y"))]
+    assert table(("NAME", "STATUS", ""), rows).splitlines() == [
+        "NAME    STATUS",
+        "a       \x1b[32mrunning\x1b[0m  x",
+        "longer  -        \x1b[31my\x1b[0m",
+    ]
+
+
+def test_a_table_may_have_no_rows() -> None:
+    assert table(("A", "B"), []) == "A  B"
+
+
+@given(st.lists(st.tuples(st.text(max_size=12), st.text(max_size=12)), max_size=4))
+def test_any_text_can_be_in_a_table(rows: list[tuple[str, str]]) -> None:
+    table(("A", "B"), rows)
+
+
+@pytest.mark.parametrize("cell", ["\x1b[2J", "\x1b[", "a\x1b[31"])
+def test_an_escape_that_is_no_colour_does_not_break_a_table(cell: str) -> None:
+    """Who asked for something is free text, and ends up as the reason in `muster status`."""
+    table(("A", "B"), [(cell, "x"), ("m", "y")])
+
+
+FACTS: dict[str, Any] = {
+    "agent": "builder",
+    "spawn": "s1",
+    "backend": "demo",
+    "workspace": "/work",
+    "session": "builder",
+    "pane": "%1",
+    "pid": 7,
+}
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (AgentSpawned(**FACTS), "builder      lifecycle spawned     session builder, pid 7, in /work"),
+        (
+            AgentRestarted(**FACTS, replaces=None, reason="it ended", attempt=2),
+            "builder      lifecycle restarted   it ended; session builder, pid 7, attempt 2",
+        ),
+        (AgentStopped(agent="a", spawn=None, reason="asked for"), "a            lifecycle stopped     asked for"),
+        (
+            AgentExited(agent="a", spawn="s", exit_status=None),
+            "a            lifecycle exited      its program ended with status None",
+        ),
+        (AgentGaveUp(agent="a", reason="too often"), "a            lifecycle gave_up     too often"),
+        (
+            SessionMissing(agent="a", spawn="s", session="a"),
+            "a            drift     missing     recorded as running, but tmux has no session a",
+        ),
+        (
+            PaneDead(agent="a", spawn="s", session="a", exit_status=-9),
+            "a            drift     pane_dead   its program ended with status -9",
+        ),
+    ],
+)
+def test_an_event_is_one_line(event: Event, words: str) -> None:
+    row = row_for(event)
+    document = row.read(Teller(Space("box"), "spawner", "e").event(event, seq=1, time=NOW, cause=None)[1])
+    clock, host, rest = event_line("box", row, document, PLAIN).split(" ", 2)
+    assert len(clock) == len("12:34:56.789")
+    assert (host, rest) == ("box", words)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (
+            ServiceState(service="spawner", status=Presence.ONLINE, connection=3, pid=7, version="1"),
+            "spawner      state     online      pid 7, connection 3",
+        ),
+        (
+            ServiceState(service="spawner", status=Presence.OFFLINE, connection=3, pid=7, version="1", reason="gone"),
+            "spawner      state     offline     gone",
+        ),
+        (
+            AgentState(
+                agent="builder",
+                status=Status.RUNNING,
+                since=NOW,
+                reason="spawned",
+                desired=Desired.RUNNING,
+                backend="demo",
+                workspace="/",
+            ),
+            "builder      state     running     spawned",
+        ),
+    ],
+)
+def test_a_state_is_one_line(state: Data, words: str) -> None:
+    row = row_for(state)
+    document = row.read(Teller(Space("box"), "spawner", "e").state(state, seq=1, time=NOW)[1])
+    assert event_line("box", row, document, PLAIN).split(" ", 2)[2] == words
+
+
+@pytest.mark.parametrize(("code", "outcome"), [("ok", "ok"), ("refused", "error")])
+def test_a_reply_is_one_line(code: str, outcome: str) -> None:
+    reply = Reply(id="c1", verb="spawn", ok=code == "ok", said="well", code=code, by="spawner", time=NOW)
+    line = event_line("box", REPLY, reply, PLAIN)
+    assert line.split(" ", 2)[2] == f"spawn        reply     {outcome:<11} well"
+
+
+@given(st.text(max_size=30))
+def test_words_from_elsewhere_can_not_command_the_terminal(text: str) -> None:
+    reply = Reply(id="c1", verb="spawn", ok=False, said=text, by="spawner", time=NOW)
+    assert event_line("box", REPLY, reply, PLAIN).isprintable()
+
+
+def test_an_escape_from_elsewhere_is_shown_as_it_is_written() -> None:
+    reply = Reply(id="c1", verb="spawn", ok=False, said="a\x1b[2Jb\nc ü", by="spawner", time=NOW)
+    assert event_line("box", REPLY, reply, PLAIN).endswith("a\\x1b[2Jb\\nc ü")

@@ -1,0 +1,248 @@
+"""What is written to and read from tmux's control mode, for every text a screen or an argument may hold."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared import tmux_panes
+from shared.errors import MusterError
+from shared.tmux import NOTHING_THERE
+from shared.tmux_control import Block, Framer, Garbled, Notice, line, quote
+from shared.tmux_panes import Pane, first_panes, literal
+
+# Words that a screen may show and that are framing elsewhere, beside any other text.
+TRAPS = st.sampled_from(["%end 7 3 1", "%error 7 3 1", "%begin 7 99 1", "%exit", "%e", "%sessions-changed", "", "%"])
+SCREEN_LINE = TRAPS | st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=12)
+SCREEN = st.lists(SCREEN_LINE, max_size=6).map("\n".join)
+
+
+def framed(number: int, text: str, *, ok: bool = True, flag: int = 1) -> bytes:
+    body = f"{text}\n" if text else ""
+    return f"%begin 7 {number} {flag}\n{body}%{'end' if ok else 'error'} 7 {number} {flag}\n".encode()
+
+
+def read(*chunks: bytes) -> list[Block | Notice]:
+    framer = Framer()
+    return [found for chunk in chunks for found in framer.feed(chunk)]
+
+
+@given(st.lists(st.tuples(SCREEN, st.booleans()), max_size=5), st.lists(st.integers(0, 400), max_size=8))
+def test_answers_come_back_whole_however_they_are_cut(answers: list[tuple[str, bool]], cuts: list[int]) -> None:
+    wire = b"".join(framed(100 + place, text, ok=ok) for place, (text, ok) in enumerate(answers))
+    edges = [0, *sorted(min(cut, len(wire)) for cut in cuts), len(wire)]
+    chunks = [wire[start:end] for start, end in pairwise(edges)]
+    assert read(*chunks) == [Block(ok, text, asked=True) for text, ok in answers]
+
+
+def test_notices_stand_between_answers() -> None:
+    wire = framed(1, "a") + b"%sessions-changed\n" + framed(2, "can't find pane: %9", ok=False) + b"%exit\n"
+    assert read(wire) == [
+        Block(True, "a", asked=True),
+        Notice(b"%sessions-changed"),
+        Block(False, "can't find pane: %9", asked=True),
+        Notice(b"%exit"),
+    ]
+
+
+def test_an_answer_to_a_hook_is_not_ours() -> None:
+    assert read(framed(1, "from a hook", flag=0)) == [Block(True, "from a hook", asked=False)]
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "%end 7 1 1",
+        "%error 7 1 1",
+        "%end 7 1 1\n%begin 7 2 1\nnot what the next pane shows\n%end 7 2 1",
+        "%end 7 1 1\n%begin 7 2 1\nfalse\n%end 7 2 1\n%begin 7 1 1",
+    ],
+)
+def test_a_screen_that_guesses_its_own_frame_is_found_out(forged: str) -> None:
+    with pytest.raises(Garbled):
+        read(framed(1, forged) + framed(2, "true"))
+
+
+@pytest.mark.parametrize("wire", [b"%begin 7 one 1\n", b"%begin 7\n", b"%begin 7 5 1 1\n", b"%end 7 5 1\n"])
+def test_what_is_no_frame_is_found_out(wire: bytes) -> None:
+    with pytest.raises(Garbled):
+        read(wire)
+
+
+@pytest.mark.parametrize(
+    ("notice", "is_change"),
+    [
+        (b"%sessions-changed", True),
+        (b"%unlinked-window-close @3", True),
+        (b"%unlinked-window-renamed @3 dead", True),
+        (b"%window-add @1", True),
+        (b"%session-renamed $1 b", True),
+        (b"%exit", True),
+        (b"%output %1 text", False),
+        (b"%session-changed $1 a", False),
+        (b"%client-session-changed /dev/pts/1 $1 a", False),
+    ],
+)
+def test_only_what_may_change_the_picture_is_a_change(notice: bytes, *, is_change: bool) -> None:
+    assert Notice(notice).is_change is is_change
+
+
+def test_a_line_keeps_unusual_line_ends_of_a_screen() -> None:
+    (block,) = read(framed(1, "one\u2028still one\x0bstill\ntwo"))
+    assert isinstance(block, Block)
+    assert block.lines == ("one\u2028still one\x0bstill", "two")
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_a_quoted_argument_is_one_printable_line(text: str) -> None:
+    quoted = quote(text)
+    assert b"\n" not in quoted
+    assert quoted.isascii()
+    assert not set(quoted.removeprefix(b'"').removesuffix(b'"')) & set(b'"$~\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("list-panes", b"list-panes"),
+        ("", b'""'),
+        ("%5", b'"%5"'),
+        ("$3", rb'"\0443"'),
+        ("a;b", b'"a;b"'),
+        ("~", rb'"\176"'),
+        ('say "hi"\n', rb'"say \042hi\042\012"'),
+        ("é", rb'"\303\251"'),
+        ("\udcff", rb'"\377"'),
+    ],
+)
+def test_quoting(text: str, quoted: bytes) -> None:
+    assert quote(text) == quoted
+
+
+def test_a_nul_byte_is_refused() -> None:
+    with pytest.raises(ValueError, match="NUL"):
+        quote("a\0b")
+
+
+def test_commands_on_one_line() -> None:
+    assert line(("kill-session", "-t", "$1"), ("list-sessions",)) == (
+        b'kill-session -t "\\0441" ; list-sessions\n',
+        2,
+        "kill-session",
+    )
+
+
+def test_a_hash_is_kept_from_formats() -> None:
+    assert literal("/a#[b]") == "/a###{l:[}b]"
+
+
+ROW = "$3\t%5\t77\t0\t\t\t1700\t1800\tbuilder\ts1\thome\tbuilder\tpython\t/work\t✳ thinking"
+
+
+def test_a_row_is_read() -> None:
+    assert first_panes([ROW]) == [
+        Pane(
+            session="builder",
+            session_id="$3",
+            pane_id="%5",
+            pid=77,
+            command="python",
+            dead=False,
+            dead_status=None,
+            path="/work",
+            title="✳ thinking",
+            created=1700,
+            activity=1800,
+            agent="builder",
+            spawn="s1",
+            fleet="home",
+        )
+    ]
+
+
+@pytest.mark.parametrize(("said", "status"), [("1\t7\t", 7), ("1\t0\t", 0), ("1\t\t9", -9), ("1\t\t", None)])
+def test_how_a_program_ended(said: str, status: int | None) -> None:
+    (pane,) = first_panes([ROW.replace("77\t0\t\t", f"77\t{said}")])
+    assert (pane.dead, pane.dead_status) == (True, status)
+
+
+def test_a_program_whose_last_words_are_still_unread_is_not_dead() -> None:
+    (pane,) = first_panes([ROW.replace("77\t0\t\t", "77\t0\t7\t")])
+    assert (pane.dead, pane.dead_status) == (False, None)
+
+
+def test_a_session_without_stamps_has_none() -> None:
+    (pane,) = first_panes([ROW.replace("builder\ts1\thome\tbuilder", "\t\t\tbuilder")])
+    assert (pane.session, pane.agent, pane.spawn, pane.fleet) == ("builder", None, None, None)
+
+
+def test_the_first_pane_stands_for_its_session() -> None:
+    rows = [ROW.replace("%5", "%10"), ROW.replace("%5", "%9"), ROW.replace("%5", "%11"), ROW.replace("$3", "$4")]
+    assert [(pane.session_id, pane.pane_id) for pane in first_panes(rows)] == [("$3", "%9"), ("$4", "%5")]
+
+
+@pytest.mark.parametrize("row", ["", "no tabs", ROW + "\tmore", ROW.replace("77", "x"), ROW.replace("\t/work", "")])
+def test_a_row_that_can_not_be_read_is_not_left_out(row: str) -> None:
+    with pytest.raises(Garbled):
+        first_panes([ROW, row])
+
+
+@pytest.mark.parametrize("session", ["", "a.b", "a:b", "a b", "$1", "=a", "a\n", "é"])
+def test_a_name_that_tmux_would_change_is_refused(session: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="session"):
+        order(tmp_path, session=session)
+
+
+@pytest.mark.parametrize("argv", [[], [""], ["A=b", "c"]])
+def test_a_program_that_can_not_run_is_refused(argv: list[str], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="can't run"):
+        order(tmp_path, argv=argv)
+
+
+@pytest.mark.parametrize("fleet", ["", "a\tb", "a\nb"])
+def test_a_stamp_that_would_break_the_list_is_refused(fleet: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="stamp"):
+        order(tmp_path, fleet=fleet)
+
+
+def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MusterError, match="gone: it is not a directory; create it first"):
+        order(tmp_path / "gone")
+
+
+def order(cwd: Path, *, session: str = "a", argv: list[str] | None = None, fleet: str = "home") -> None:
+    stamps = {"agent": "a", "spawn": "s1", "fleet": fleet}
+    argv = ["true"] if argv is None else argv
+    tmux_panes.start(session, argv=argv, cwd=cwd, env={}, stamps=stamps, width=80, height=24)
+
+
+@pytest.mark.parametrize("session_id", ["", "3", "a", "$", "$3a", "%3", "$3;", "$١"])
+def test_only_an_id_is_killed(session_id: str) -> None:
+    with pytest.raises(ValueError, match="tmux id"):
+        tmux_panes.kill(session_id, None)
+
+
+@pytest.mark.parametrize("spawn", ["", "a,b", "a}", "#{pid}", "'"])
+def test_a_stamp_that_is_no_word_is_never_compared(spawn: str) -> None:
+    with pytest.raises(ValueError, match="spawn"):
+        tmux_panes.kill("$1", spawn)
+
+
+@pytest.mark.parametrize(
+    ("said", "sure"),
+    [
+        ("no server running on /tmp/tmux-0/x", True),
+        ("error connecting to /tmp/tmux-0/x (No such file or directory)", True),
+        ("no sessions", True),
+        ("error connecting to /tmp/tmux-0/x (Permission denied)", False),
+        ("error connecting to /tmp/tmux-0/x (Resource temporarily unavailable)", False),
+        ("server exited unexpectedly", False),
+        ("lost server", False),
+        ("", False),
+        ("no sessions\nbut more", False),
+    ],
+)
+def test_when_tmux_is_sure_that_nothing_is_there(said: str, *, sure: bool) -> None:
+    assert bool(NOTHING_THERE.fullmatch(said)) is sure
