@@ -7,7 +7,7 @@ from functools import cached_property
 
 from shared.events import Data, Event
 from shared.ids import new_id
-from shared.topics import Space, Topic, family, row_for
+from shared.topics import Space, Topic, row_for
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Teller:
 
     def event(self, event: Event, *, seq: int, time: datetime, cause: str | None) -> tuple[str, bytes]:
         row = row_for(event)
-        return self._wrap(row, event, f"{family(row)}.{event.kind}", f"{self.epoch}-{seq}", seq, time, cause)
+        return self._wrap(row, event, f"{row.family}.{event.kind}", f"{self.epoch}-{seq}", seq, time, cause)
 
     def state(self, state: Data, *, seq: int, time: datetime) -> tuple[str, bytes]:
         row = row_for(state)
-        return self._wrap(row, state, f"{family(row)}.state", new_id(), seq, time, None)
+        return self._wrap(row, state, f"{row.family}.state", new_id(), seq, time, None)
 
     def _wrap(
         self, row: Topic, data: Data, kind: str, document_id: str, seq: int, time: datetime, cause: str | None

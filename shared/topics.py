@@ -71,6 +71,12 @@ class Topic:
         return tuple(re.findall(r"\{(\w+)\}", self.pattern))
 
     @cached_property
+    def family(self) -> str:
+        """The middle of an event's type: `muster.<family>.<kind>`."""
+        parts = self.pattern.split("/")
+        return parts[0] if self.retain else parts[-1]
+
+    @cached_property
     def _regex(self) -> re.Pattern[str]:
         return re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", self.pattern))
 
@@ -143,12 +149,6 @@ def _members(carries: Any) -> Iterator[type]:
 
 
 _ROW_OF = {member: row for row in (*EVENTS, *STATES) for member in _members(row.carries)}
-
-
-def family(row: Topic) -> str:
-    """The middle of an event's type: `muster.<family>.<kind>`."""
-    parts = row.pattern.split("/")
-    return parts[0] if row.retain else parts[-1]
 
 
 def first_fault(error: ValidationError) -> str:

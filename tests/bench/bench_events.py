@@ -101,7 +101,7 @@ def durable(fleet: Fleet, events: int, per_turn: int) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--events", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "fleet.yaml"

@@ -17,7 +17,7 @@ from shared.asyncapi import FILE, TOLD, document, kinds, render
 from shared.asyncapi_schemas import schemas
 from shared.commands import VERBS, Command, Reply
 from shared.events import AgentEvent, AgentStopped, Data
-from shared.topics import COMMAND, REPLY, TOPICS, Topic, family, locate
+from shared.topics import COMMAND, REPLY, TOPICS, Topic, locate
 
 ROOT = Path(__file__).parent.parent.parent.parent
 BASE = ("prefix", "host")
@@ -123,7 +123,7 @@ def test_every_kind_is_sent_on_its_row(row: Topic, kind: type[Data]) -> None:
     message = DOCUMENT["components"]["messages"][kind.__name__]
     assert message["summary"] == " ".join(str(kind.__doc__).split())
     name = kind.model_fields["kind"].default if "kind" in kind.model_fields else "state"
-    assert message["name"] == f"muster.{family(row)}.{name}"
+    assert message["name"] == f"muster.{row.family}.{name}"
     senders = [
         operation
         for operation in DOCUMENT["operations"].values()

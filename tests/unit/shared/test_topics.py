@@ -28,7 +28,6 @@ from shared.topics import (
     Malformed,
     Space,
     Topic,
-    family,
     first_fault,
     locate,
     row_for,
@@ -140,7 +139,7 @@ def test_who_may_write_exists() -> None:
 
 
 def test_a_family_is_the_middle_of_a_type() -> None:
-    assert [family(row) for row in (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_STATE, SERVICE_STATE)] == [
+    assert [row.family for row in (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_STATE, SERVICE_STATE)] == [
         "lifecycle",
         "drift",
         "agent",
