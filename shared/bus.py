@@ -28,6 +28,7 @@ ANSWERS_WITHIN_S = 2.0
 GIVES_UP_AFTER_S = 15.0
 """... and one that does so for this long is left for the next endpoint."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 2.0
+LEAVES_WITHIN_S = 0.5
 STEADY_S = 10.0
 """A connection that held for so long was a good one: the next try comes soon."""
 
@@ -197,7 +198,7 @@ class Bus:
             if not client.ended.wait(ANSWERS_WITHIN_S):
                 client.hang_up()
         if self._thread.ident is not None:
-            self._thread.join(CONNECT_TIMEOUT_S)
+            self._thread.join(LEAVES_WITHIN_S)  # it ends with the process anyway
 
     # --- the connection's own thread: one client after another ---
 
@@ -211,7 +212,8 @@ class Bus:
                 reason = str(error) or repr(error)
             turn += 1
             if time.monotonic() - started > STEADY_S:
-                wait = FIRST_WAIT_S
+                # It was a good connection. The first endpoint comes first again, so that all services meet there.
+                wait, turn = FIRST_WAIT_S, 0
             if not self._quit.is_set() and reason != told:
                 self._log.warning("broker not reached or lost", reason=reason)
                 told = reason

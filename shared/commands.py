@@ -32,15 +32,19 @@ class Command(BaseModel):
     expires: AwareDatetime | None = Field(default=None, description="Not carried out after this time.")
     by: str | None = Field(default=None, max_length=200, description="Who asks, for the audit log.")
 
-    def arguments(self) -> dict[str, Any]:
-        return self.model_dump(mode="json", exclude_none=True, exclude=set(Command.model_fields))
-
     def addressee(self) -> str:
         return self.owner
+
+    def concerns(self) -> str | None:
+        """The agent that it is about, `*` for all of them: who looks at these should wait."""
+        return None
 
 
 class AgentCommand(Command):
     agent: Id
+
+    def concerns(self) -> str | None:
+        return self.agent
 
 
 class Spawn(AgentCommand):
@@ -57,6 +61,18 @@ class Stop(AgentCommand):
     owner = "spawner"
 
     for_now: bool = Field(default=False, description="Only until the services are started again.")
+
+
+class StopAll(Command):
+    """End every session of this fleet, also of agents that its file no longer declares."""
+
+    verb = "stop_all"
+    owner = "spawner"
+
+    for_now: bool = Field(default=False, description="Only until the services are started again.")
+
+    def concerns(self) -> str | None:
+        return "*"
 
 
 class Restart(AgentCommand):
@@ -80,7 +96,7 @@ class Replay(Command):
         return self.service
 
 
-VERBS: Mapping[str, type[Command]] = {command.verb: command for command in (Spawn, Stop, Restart, Replay)}
+VERBS: Mapping[str, type[Command]] = {command.verb: command for command in (Spawn, Stop, StopAll, Restart, Replay)}
 
 
 class Reply(BaseModel):

@@ -86,7 +86,7 @@ class Desk:
             reply_to=command.reply_to or REPLY.name(self._space, command=command_id),
             asked=asked,
             expires=expires,
-            agent=getattr(command, "agent", None),
+            agent=command.concerns(),
             delivery=None if command.id else _fingerprint(message),
         )
 

@@ -13,9 +13,6 @@ ID_PATTERN = r"^[a-z0-9_-]{1,64}$"
 _ID = re.compile(ID_PATTERN)
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
-HostId = NewType("HostId", str)
-ServiceName = NewType("ServiceName", str)
-SpawnId = NewType("SpawnId", str)
 Epoch = NewType("Epoch", str)
 
 Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]

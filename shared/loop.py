@@ -235,7 +235,7 @@ class Loop:
         self._next_heartbeat = now + HEARTBEAT_S
         if not self._own.connection:
             return
-        trouble = "; ".join(filter(None, self._troubles.values()))
+        trouble = "; ".join(filter(None, (self._reception.rival, *self._troubles.values())))
         self._own.say(
             Presence.DEGRADED if trouble else Presence.ONLINE,
             self._outbox.last,

@@ -14,7 +14,7 @@ from shared.events import ServiceState
 from shared.inbox import Arrived
 from shared.states import Presence
 from shared.telling import Teller
-from shared.topics import SERVICE_STATE, Malformed
+from shared.topics import SERVICE_STATE, Malformed, read_numbers
 from shared.version import __version__
 
 
@@ -54,6 +54,11 @@ class OwnState:
         state = state_of(self._teller, status, self.connection, reason, **health)
         _, payload = self._teller.state(state, seq=seq, time=datetime.now(UTC))
         self._bus.publish(self.topic, payload, retain=True)
+
+    def is_another(self, message: Arrived, state: ServiceState) -> bool:
+        """Whether a state on our topic comes from another journal than ours: two fleets have one host id."""
+        other = read_numbers(message.payload)
+        return other is not None and other[1] != self._teller.epoch and state.status is not Presence.OFFLINE
 
     def read(self, message: Arrived) -> ServiceState | None:
         try:

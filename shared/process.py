@@ -1,6 +1,7 @@
 """One bootstrap for every service: arguments, fleet file, lock, journal, bus, loop."""
 
 import argparse
+import hashlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from shared.errors import MusterError
 from shared.fleet import Fleet, FleetFile, find_fleet_file
 from shared.inbox import Inbox, Nudge
 from shared.journal import Journal
-from shared.lock import AlreadyRunning, hold
+from shared.lock import AlreadyRunning, hold, holder
 from shared.log import Log
 from shared.loop import Loop
 from shared.presence import make_will
@@ -51,6 +52,8 @@ def serve(name: str, build: Callable[[Wiring], Service], arguments: Sequence[str
     options = parser.parse_args(arguments)
     log = Log(name)
     os.umask(0o077)
+    for variable in [name for name in os.environ if name.startswith("SUPERVISOR_")]:
+        del os.environ[variable]  # agents are no children of the supervisor, whatever their environment says
     try:
         fleet_file = FleetFile(find_fleet_file(options.fleet))
         with hold(fleet_file.fleet.home / "run" / f"{name}.lock", name):
@@ -83,7 +86,8 @@ def endpoints_of(fleet: Fleet) -> list[Endpoint]:
     if declared:
         return [Endpoint.parse(url) for url in declared]
     private = endpoint(fleet.home)
-    return [private] if private else []
+    # While our broker is down, its port may be anybody's: no password is sent there.
+    return [private] if private and holder(fleet.home / "run" / "broker.lock") is not None else []
 
 
 def connect(fleet: Fleet, role: str, inbox: Inbox, log: Log, *, will: Teller | None = None) -> Bus:
@@ -91,7 +95,9 @@ def connect(fleet: Fleet, role: str, inbox: Inbox, log: Log, *, will: Teller | N
 
     def identity() -> Identity:
         username, password = credentials(fleet.home, role)
-        client_id = f"{fleet.space.prefix}-{fleet.space.host}-{role}"
+        # A part that only who has the password knows: whoever uses a service's client id drives it out.
+        secret = hashlib.sha256(f"client id of {role}: {password}".encode()).hexdigest()[:8]
+        client_id = f"{fleet.space.prefix}-{fleet.space.host}-{role}-{secret}"
         if will is None:
             return Identity(f"{client_id}-{os.getpid()}-{id(inbox)}", username, password, clean=True)
         return Identity(client_id, username, password)

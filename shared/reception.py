@@ -39,6 +39,8 @@ class Reception:
         self._taken: dict[int, Request | Refused | None] = {}
         """What the desk made of each message in hand: one that must be sorted again keeps the id it was given."""
         self.contradicted = False
+        self.rival = ""
+        """Who else says to be this service of this host, if anybody does."""
 
     @property
     def subscriptions(self) -> list[str]:
@@ -114,6 +116,8 @@ class Reception:
 
     def _hear_of_ourselves(self, message: Arrived) -> None:
         state = self._own.read(message)
+        if state is not None and not message.retained and self._own.is_another(message, state):
+            self.rival = f"another fleet with this host id speaks as {state.service} (pid {state.pid} there)"
         if state is None:
             self.contradicted = True
         elif state.connection == self._own.connection and state.status is not Presence.OFFLINE:

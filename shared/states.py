@@ -1,4 +1,4 @@
-"""Every state an agent, its wish and a service can be in, and the sets that decisions speak of."""
+"""Every state an agent, its wish and a service can be in."""
 
 from enum import StrEnum
 
@@ -26,6 +26,3 @@ class Presence(StrEnum):
     ONLINE = "online"
     DEGRADED = "degraded"  # it runs, but something it needs does not answer
     OFFLINE = "offline"
-
-
-ENDED = frozenset({Status.STOPPED, Status.EXITED, Status.TERMINATED, Status.GAVE_UP})

@@ -142,7 +142,7 @@ def start(
         # tmux would quietly start the program in the home directory.
         raise MusterError(f"session {session!r} can't start in {cwd}: it is not a directory; create it first")
     target = f"={session}:"
-    recoverable = {f"MUSTER_{name.upper()}": text for name, text in stamps.items()}
+    recoverable = {f"MUSTER_STAMP_{name.upper()}": text for name, text in stamps.items()}
     variables = [word for name, text in {**env, **recoverable}.items() for word in ("-e", f"{name}={text}")]
     new = ("new-session", "-d", "-E", "-s", session, "-x", f"{width}", "-y", f"{height}")
     # Without env, tmux would hand a program with no arguments to a shell, and a missing one would leave no word.

@@ -101,7 +101,7 @@ SERVICE_STATE = Topic(
     "a service as it is now, or its last will",
     retain=True,
 )
-COMMAND = Topic("command/{verb}", Command, ("operator", EVERY_SERVICE), "plain JSON arguments; never retained")
+COMMAND = Topic("command/{verb}", Command, ("operator",), "plain JSON arguments; never retained")
 REPLY = Topic("reply/{command}", Reply, (EVERY_SERVICE,), "the answer to a command")
 
 EVENTS = (AGENT_LIFECYCLE, AGENT_DRIFT)

@@ -26,7 +26,22 @@ VERBS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+    except MusterError as error:
+        print(f"muster: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone: nothing to complain about
+        return 0
+    except OSError as error:
+        print(f"muster: {error}", file=sys.stderr)
+        return exits.FAILED
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+
+
+def _run(given: list[str]) -> int:
     parser = _parser(_verb_in(given))
     options, rest = parser.parse_known_args(given)
     if options.verb is None:
@@ -35,16 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if rest and options.verb != "test":
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
-    try:
-        return int(options.run(options))
-    except MusterError as error:
-        print(f"muster: {error}", file=sys.stderr)
-        return error.exit_code
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone: nothing to complain about
-        return 0
-    except KeyboardInterrupt:
-        return exits.INTERRUPTED
+    return int(options.run(options))
 
 
 def _verb_in(given: Sequence[str]) -> str | None:

@@ -5,15 +5,17 @@ Both ways carry the same id, so a command that went both ways acts once.
 
 import argparse
 import getpass
+import os
 import time
 from datetime import UTC, datetime, timedelta
 
 from services.cli.fleet import is_up, open_fleet, say
 from services.cli.look import Quiet
+from services.cli.words import plain
 from shared.commands import VERBS, WAITS_AT_MOST_S, AgentCommand, Command, Reply
 from shared.errors import MusterError
 from shared.fleet import Fleet
-from shared.ids import new_id
+from shared.ids import is_id, new_id
 from shared.inbox import Arrived, Connected, Inbox
 from shared.journal import Journal, Request
 from shared.process import connect
@@ -40,9 +42,18 @@ def run(options: argparse.Namespace) -> int:
         raise MusterError(f"{options.verb} is not about an agent")
     if not is_up(fleet):
         say("the services are not running (start them with: muster up); the command waits for them for a minute")
-    reply = ask(fleet, kind(agent=options.agent, by=f"{getpass.getuser()} (cli)"), wait_s=options.wait)
-    print(reply.model_dump_json() if options.json else reply.said)
+    if not is_id(options.agent):
+        raise MusterError(f"{options.agent!r} is no agent's name: they are [a-z0-9_-], 1 to 64 long")
+    reply = ask(fleet, kind(agent=options.agent, by=f"{_who()} (cli)"), wait_s=options.wait)
+    print(reply.model_dump_json() if options.json else plain(reply.said))
     return 0 if reply.ok else 1
+
+
+def _who() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user that the system has no name for, as in containers
+        return f"uid {os.getuid()}"
 
 
 def ask(fleet: Fleet, command: Command, *, wait_s: float = 20.0) -> Reply:
@@ -53,7 +64,7 @@ def ask(fleet: Fleet, command: Command, *, wait_s: float = 20.0) -> Reply:
     deadline = time.monotonic() + wait_s
     answer = _through_broker(fleet, command, command_id)
     if answer is None:
-        say("the broker is down or slow: the command goes through the journal")
+        say("no answer through the broker: the command goes through the journal")
         answer = _through_journal(fleet, command, command_id, deadline)
     if answer is None:
         raise NoAnswer(
@@ -97,7 +108,7 @@ def _through_journal(fleet: Fleet, command: Command, command_id: str, deadline: 
         reply_to=REPLY.name(fleet.space, command=command_id),
         asked=time.time(),
         expires=command.expires.timestamp() if command.expires else time.time() + WAITS_AT_MOST_S,
-        agent=getattr(command, "agent", None),
+        agent=command.concerns(),
     )
     try:
         journal.requests.accept([request], owner)

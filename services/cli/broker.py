@@ -1,10 +1,11 @@
 """`muster broker`: how to reach the bus with any MQTT client, ready to paste."""
 
 import argparse
+import json
 import shlex
 
 from services.cli.fleet import open_fleet
-from shared.broker import Endpoint, credentials
+from shared.broker import Endpoint, credentials, endpoint
 from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.process import endpoints_of
@@ -12,6 +13,7 @@ from shared.roles import PEOPLE
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print where and how to connect as JSON")
     parser.add_argument("--args", choices=PEOPLE, metavar="|".join(PEOPLE), help="print just the connection arguments")
 
 
@@ -19,6 +21,10 @@ def run(options: argparse.Namespace) -> int:
     fleet = open_fleet(options)
     if options.args:
         print(connection(fleet, options.args))
+        return 0
+    if options.json:
+        passwords = {role: credentials(fleet.home, role)[1] for role in PEOPLE}
+        print(json.dumps({"url": str(_endpoint(fleet)), "root": fleet.space.root, "passwords": passwords}))
         return 0
     root = fleet.space.root
     print(f"# watch everything\nmosquitto_sub {connection(fleet, 'viewer')} -t '{fleet.space.prefix}/#' -v\n")
@@ -32,14 +38,15 @@ def run(options: argparse.Namespace) -> int:
 
 def connection(fleet: Fleet, role: str) -> str:
     """Arguments for mosquitto_sub and mosquitto_pub; they need no quoting."""
-    endpoint = _endpoint(fleet)
+    at = _endpoint(fleet)
     username, password = credentials(fleet.home, role)
-    secure = " --tls-use-os-certs" if endpoint.tls else ""
-    return f"-h {endpoint.host} -p {endpoint.port} -u {username} -P {password}{secure}"
+    secure = " --tls-use-os-certs" if at.tls else ""
+    return f"-h {at.host} -p {at.port} -u {username} -P {password}{secure}"
 
 
 def _endpoint(fleet: Fleet) -> Endpoint:
-    endpoints = endpoints_of(fleet)
-    if not endpoints:
+    declared = endpoints_of(fleet)
+    found = declared[0] if declared else endpoint(fleet.home)
+    if found is None:
         raise MusterError("no broker has been started for this fleet yet; run: muster up")
-    return endpoints[0]
+    return found

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from services.cli import supervision
@@ -19,7 +19,6 @@ from services.cli.fleet import say
 from services.cli.up import bring_up
 from services.cli.words import Paint, event_line
 from shared.commands import Reply
-from shared.errors import MusterError
 from shared.events import AgentRestarted, AgentState, SessionMissing
 from shared.fleet import Fleet, load_fleet
 from shared.ids import new_id
@@ -29,6 +28,7 @@ from shared.tmux_server import end_server
 
 AGENTS = ("builder", "reviewer", "tester")
 VICTIM = "builder"
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PAUSE_S = 2.0
 """For people to see the fleet at rest."""
 
@@ -47,12 +47,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a kill cleans up as Ctrl-C does
+    for number in ENDINGS:
+        signal.signal(number, signal.default_int_handler)  # a kill or a closed terminal cleans up as Ctrl-C does
     directory = Path(tempfile.mkdtemp(prefix="muster-demo-"))
     fleet = _fleet(directory)
     story = Story()
     try:
-        with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
             _play(fleet, story, options.seconds)
     finally:
         _clean_up(fleet, directory)
@@ -143,11 +144,16 @@ def _kill(fleet: Fleet, story: Story) -> None:
 
 
 def _clean_up(fleet: Fleet, directory: Path) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C would leave processes behind
-    try:
-        bring_down(fleet, agents=True)
-    except MusterError as error:
-        say(f"could not end everything the polite way: {error}")
-        supervision.stop(fleet)
-    end_server(fleet.declared.tmux.socket)
-    shutil.rmtree(directory, ignore_errors=True)
+    for number in ENDINGS:
+        signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C would leave processes behind
+    steps: list[Callable[[], object]] = [
+        lambda: bring_down(fleet, agents=True),
+        lambda: supervision.stop(fleet),
+        lambda: end_server(fleet.declared.tmux.socket),
+        lambda: shutil.rmtree(directory, ignore_errors=True),
+    ]
+    for step in steps:
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong with one, the others must be tried
+            say(f"could not clean up the polite way: {error}")

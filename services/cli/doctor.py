@@ -6,13 +6,13 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from services.cli import supervision
 from services.cli.look import look_at_bus
-from services.cli.words import Paint
+from services.cli.words import Paint, plain
 from shared.broker import find_program
 from shared.errors import MusterError
 from shared.fleet import Fleet, find_fleet_file, load_fleet
@@ -130,7 +130,7 @@ def _journal(fleet: Fleet) -> Iterator[Finding]:
         yield Finding("journal", True, "none yet")
         return
     try:
-        connection = sqlite3.connect(f"file:{fleet.journal}?mode=ro", uri=True)
+        connection = sqlite3.connect(f"{fleet.journal.as_uri()}?mode=ro", uri=True)
         (verdict,) = connection.execute("PRAGMA quick_check").fetchone()
         (waiting,) = connection.execute("SELECT coalesce(sum(seq - published), 0) FROM source").fetchone()
         connection.close()
@@ -151,6 +151,9 @@ def _broker(fleet: Fleet) -> Iterator[Finding]:
 def _services(fleet: Fleet) -> Iterator[Finding]:
     bus = look_at_bus(fleet, 2.0) if endpoints_of(fleet) else None
     pids = supervision.pids(fleet)
+    supervised = supervision.SUPERVISOR in pids
+    found = "runs" if supervised else "does not run: nobody restarts what dies"
+    yield Finding("supervisor", supervised, found, "" if supervised else "muster up")
     for name in SERVICES:
         state = bus.services.get(name) if bus else None
         if name not in pids:
@@ -160,7 +163,4 @@ def _services(fleet: Fleet) -> Iterator[Finding]:
         else:
             good = state.status is Presence.ONLINE
             mend = "" if good else f"look at {supervision.log_of(fleet, name)}"
-            yield Finding(name, good, f"{state.status.value} (pid {pids[name]}) {state.reason}".rstrip(), mend)
-
-
-Check = Callable[[Fleet], Iterator[Finding]]
+            yield Finding(name, good, f"{state.status.value} (pid {pids[name]}) {plain(state.reason)}".rstrip(), mend)

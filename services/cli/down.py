@@ -1,40 +1,73 @@
 """`muster down`: stop the services and leave nothing behind; agents go on unless --agents."""
 
 import argparse
+import json
+import time
 
-from registry import RegistryFile
+from registry import BadRegistry, RegistryFile
 from services.cli import supervision
 from services.cli.ask import ask
-from services.cli.fleet import is_up, open_fleet, say
+from services.cli.fleet import is_up, open_fleet_leniently, say
 from services.cli.up import bring_up
-from shared.commands import Stop
+from shared.commands import StopAll
+from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.states import Status
+from shared.tmux import Tmux
+
+RECORDED_WITHIN_S = 3.0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agents", action="store_true", help="end the agents' sessions too; `up` starts them again")
+    parser.add_argument("--json", action="store_true", help="print what was ended as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    fleet = open_fleet(options)
-    bring_down(fleet, agents=options.agents)
+    fleet, fault = open_fleet_leniently(options)
+    if fault:
+        say(f"{fault}\ngoing by the file that was good at the last `up`")
+    ended = bring_down(fleet, agents=options.agents)
+    if options.json:
+        print(json.dumps({"ended": ended}))
     return 0
 
 
-def bring_down(fleet: Fleet, *, agents: bool) -> None:
-    running = [
-        name for name, record in RegistryFile(fleet.registry).records().items() if record.status is Status.RUNNING
-    ]
-    if agents and running:
+def bring_down(fleet: Fleet, *, agents: bool) -> list[str]:
+    """End the processes, and the agents if so wanted; answers what was ended."""
+    running = sessions(fleet)
+    if agents and (running or is_up(fleet)):
         if not is_up(fleet):
             say("starting the services, for only the spawner ends sessions")
             bring_up(fleet)
-        for name in running:
-            reply = ask(fleet, Stop(agent=name, for_now=True, by="muster down"))
-            say(reply.said)
+        say(ask(fleet, StopAll(for_now=True, by="muster down")).said)
+        _wait_until_recorded(fleet)
     ended = supervision.stop(fleet)
     say(f"down: {', '.join(ended)}" if ended else "nothing was running")
-    left = [] if agents else running
-    if left:
-        say(f"agents go on in tmux: {', '.join(left)} (end them with: muster down --agents)")
+    if running and not agents:
+        say(f"agents go on in tmux: {', '.join(running)} (end them with: muster down --agents)")
+    return ended
+
+
+def sessions(fleet: Fleet) -> list[str]:
+    """The agents of this fleet that tmux has."""
+    tmux = Tmux(fleet.declared.tmux.socket)
+    try:
+        return sorted(pane.agent for pane in tmux.look() if pane.fleet == fleet.stamp and pane.agent)
+    except MusterError as error:
+        say(str(error))
+        return []
+    finally:
+        tmux.close()
+
+
+def _wait_until_recorded(fleet: Fleet) -> None:
+    deadline = time.monotonic() + RECORDED_WITHIN_S
+    while time.monotonic() < deadline:
+        try:
+            records = RegistryFile(fleet.registry).records().values()
+        except BadRegistry:
+            return
+        if all(record.status is not Status.RUNNING for record in records):
+            return
+        time.sleep(0.05)

@@ -1,6 +1,5 @@
 """What `muster` ends with, for scripts; an error that has a code of its own carries it (`MusterError.exit_code`)."""
 
-DONE = 0
 FAILED = 1
 USAGE = 2
 NOT_ALL_UP = 3

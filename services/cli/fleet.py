@@ -1,14 +1,27 @@
 """What most verbs begin with: the fleet that is meant, and whether it is up."""
 
 import argparse
+import contextlib
 import sys
 
 from services.cli import supervision
-from shared.fleet import Fleet, find_fleet_file, load_fleet
+from shared.fleet import BadFleetFile, Declaration, Fleet, find_fleet_file, load_fleet
 
 
 def open_fleet(options: argparse.Namespace) -> Fleet:
     return load_fleet(find_fleet_file(options.fleet))
+
+
+def open_fleet_leniently(options: argparse.Namespace) -> tuple[Fleet, str]:
+    """The fleet, and what is wrong with its file; then the file of the last `up` counts, as for what runs."""
+    path = find_fleet_file(options.fleet)
+    try:
+        return load_fleet(path), ""
+    except BadFleetFile as fault:
+        last = Fleet(path, Declaration())
+        with contextlib.suppress(BadFleetFile):
+            last = Fleet(path, load_fleet(supervision.last_good(last)).declared)
+        return last, str(fault)
 
 
 def is_up(fleet: Fleet) -> bool:
@@ -16,5 +29,6 @@ def is_up(fleet: Fleet) -> bool:
 
 
 def say(text: str) -> None:
-    """For people, beside what a script may read."""
-    print(f"muster: {text}", file=sys.stderr, flush=True)
+    """For people, beside what a script may read. Nobody listening is no reason to leave work undone."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"muster: {text}", file=sys.stderr, flush=True)

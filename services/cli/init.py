@@ -8,7 +8,7 @@ from shared.errors import MusterError
 from shared.fleet.file import FILE_NAME
 
 TEMPLATE = """\
-# Your fleet. `muster up` starts it, `muster status` shows it. Edits are taken up while it runs.
+# Your fleet. `muster up` starts it, `muster status` shows it. Edits of agents and backends are taken up while it runs.
 
 # host: box                # this machine's name on the bus; default: its host name
 # prefix: muster           # the first word of every topic

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from shared.broker import ensure_credentials
+from shared.broker.private import make_directory, write
 from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.lock import holder
@@ -41,49 +42,51 @@ def pids(fleet: Fleet) -> dict[str, int]:
     return {name: pid for name, pid in found.items() if pid is not None}
 
 
+def last_good(fleet: Fleet) -> Path:
+    """A copy of the fleet file as it was when the services were started."""
+    return fleet.home / "run" / "fleet.yaml"
+
+
 def make_home(fleet: Fleet) -> None:
     """The private directory beside the fleet file, which git is told to leave alone."""
-    fleet.home.mkdir(mode=0o700, exist_ok=True)
-    fleet.home.chmod(0o700)
-    for name in ("run", "logs"):
-        (fleet.home / name).mkdir(mode=0o700, exist_ok=True)
-    ignore = fleet.home / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n")
+    try:
+        for directory in (fleet.home, fleet.home / "run", fleet.home / "logs"):
+            make_directory(directory)
+        write(fleet.home / ".gitignore", "*\n")
+    except OSError as error:
+        raise MusterError(f"{fleet.home} can't be made: {error}; Muster keeps its files there") from error
     ensure_credentials(fleet.home)
 
 
 def configuration(fleet: Fleet) -> str:
-    """supervisord's file. Its values are expanded with `%`, so that sign is doubled."""
+    """supervisord's file. No path of the user's is in it: `%`, `;` and `#` have meanings there that no quoting ends.
+
+    supervisord runs in the fleet's `.muster` directory, and the services get the fleet file by `MUSTER_FLEET`.
+    """
     parts = [
-        "[supervisord]\nnodaemon = true\nsilent = true\n"
-        f"logfile = {_plain(log_of(fleet, SUPERVISOR))}\nlogfile_maxbytes = 1MB\nlogfile_backups = 2\n"
-        f"pidfile = {_plain(fleet.home / 'run' / 'supervisord.pid')}\nchildlogdir = {_plain(fleet.home / 'logs')}\n"
+        "[supervisord]\nnodaemon = true\nsilent = true\numask = 077\npidfile = run/supervisord.pid\n"
+        f"logfile = logs/{SUPERVISOR}.log\nlogfile_maxbytes = 1MB\nlogfile_backups = 2\nchildlogdir = logs\n"
     ]
     for name in programs(fleet):
         command = " ".join(shlex.quote(word).replace("%", "%%") for word in _command(fleet, name))
         parts.append(
-            f"[program:{name}]\ncommand = {command}\ndirectory = /\n"
+            f"[program:{name}]\ncommand = {command}\n"
             "autorestart = true\nstartsecs = 3\nstartretries = 1000000\n"
             "stopsignal = TERM\nstopwaitsecs = 10\n"
             # The broker first, and it leaves last: services say goodbye through it.
             f"priority = {1 if name == 'broker' else 10}\n"
-            f"redirect_stderr = true\nstdout_logfile = {_plain(log_of(fleet, name))}\n"
+            f"redirect_stderr = true\nstdout_logfile = logs/{name}.log\n"
             "stdout_logfile_maxbytes = 5MB\nstdout_logfile_backups = 3\n"
         )
     return "\n".join(parts)
 
 
-def _plain(path: Path) -> str:
-    return str(path).replace("%", "%%")
-
-
 def _command(fleet: Fleet, name: str) -> list[str]:
     command = [sys.executable, "-P", "-m", f"services.{name}"]
     if name != "broker":
-        return [*command, "--fleet", str(fleet.path)]
+        return command
     settings, space = fleet.declared.broker, fleet.space
-    command += ["--home", str(fleet.home), "--host", space.host, "--prefix", space.prefix]
+    command += ["--home", ".", "--host", space.host, "--prefix", space.prefix]
     for option, port in (("--port", settings.port), ("--websocket-port", settings.websocket_port)):
         if port is not None:
             command += [option, str(port)]
@@ -94,17 +97,19 @@ def start(fleet: Fleet) -> None:
     """Start the supervisor, which starts the rest. To be called when none runs."""
     make_home(fleet)
     file = fleet.home / "run" / "supervisord.conf"
-    file.write_text(configuration(fleet))
-    log = log_of(fleet, SUPERVISOR)
-    with log.open("ab") as output:
-        subprocess.Popen(
-            [sys.executable, "-P", "-m", "services.cli.supervisor_process", str(lock_of(fleet, SUPERVISOR)), str(file)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            cwd="/",
-        )
+    write(file, configuration(fleet))
+    write(last_good(fleet), fleet.path.read_text())
+    log = os.open(log_of(fleet, SUPERVISOR), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    subprocess.Popen(
+        [sys.executable, "-P", "-m", "services.cli.supervisor_process", f"run/{SUPERVISOR}.lock", f"run/{file.name}"],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+        cwd=fleet.home,
+        env={**os.environ, "MUSTER_FLEET": str(fleet.path)},
+    )
+    os.close(log)
 
 
 def stop(fleet: Fleet) -> list[str]:

@@ -25,6 +25,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     fleet = open_fleet(options)
     if is_up(fleet):
+        waiting = _wait_for_services(fleet)
+        if waiting:
+            raise MusterError(f"up, but not all of it answers: {_why(fleet, waiting)}\nrun: muster doctor")
         say("already up")
     else:
         bring_up(fleet)
@@ -56,7 +59,11 @@ def _wait_for_services(fleet: Fleet) -> list[str]:
     """Wait for the services; answers those that did not come."""
     deadline = time.monotonic() + READY_WITHIN_S
     waiting = list(SERVICES)
+    seen = False
     while waiting and time.monotonic() < deadline:
+        seen = seen or is_up(fleet)
+        if seen and not is_up(fleet):
+            break  # the supervisor itself has ended: nobody is going to come
         bus = look_at_bus(fleet, 1.0)
         living = supervision.pids(fleet)
         there = bus.services if bus else {}
@@ -72,7 +79,7 @@ def _wait_for_services(fleet: Fleet) -> list[str]:
 
 def _why(fleet: Fleet, waiting: list[str]) -> str:
     told = []
-    for name in ("broker", *waiting):
+    for name in (supervision.SUPERVISOR, "broker", *waiting):
         log = supervision.log_of(fleet, name)
         lines = log.read_text(errors="replace").splitlines()[-2:] if log.exists() else ["it has logged nothing"]
         told += [f"\n  {name}: {line[:300]}" for line in lines]

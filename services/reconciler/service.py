@@ -1,7 +1,7 @@
 """Looks at the registry and at tmux, and tells the drifts."""
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from registry import AgentRecord, BadRegistry, RegistryFile
@@ -17,6 +17,8 @@ from shared.turn import Turn
 GRACE = timedelta(seconds=2.5)
 """An agent that was asked to stop, start or restart until now is somebody's business: the record follows."""
 LOOKS_AGAIN = timedelta(seconds=0.5)
+PATIENCE = timedelta(seconds=30)
+"""A registrar that has not caught up by then is not waited for."""
 
 
 class Reconciler:
@@ -30,6 +32,8 @@ class Reconciler:
         self._registry = registry
         self._tmux = tmux
         self._journal = journal
+        self._held: dict[str, datetime] = {}
+        """Since when a drift has been waiting for a record that may explain it."""
 
     def states(self) -> Iterable[Data]:
         return ()
@@ -51,10 +55,11 @@ class Reconciler:
         spawn = record.spawn or ""
         if not is_news(kind, spawn, turn.recall(f"told:{agent}")):
             return
-        if self._journal.requests.about(agent, (turn.now - GRACE).timestamp()):
+        if self._is_somebodys_business(agent, spawn, turn):
             turn.again_at(turn.now + LOOKS_AGAIN)
             return
         session = record.session or agent
+        self._held.pop(spawn, None)
         match kind:
             case DriftKind.MISSING:
                 turn.tell(SessionMissing(agent=agent, spawn=spawn, session=session))
@@ -62,3 +67,11 @@ class Reconciler:
                 status = pane.dead_status if pane is not None else None
                 turn.tell(PaneDead(agent=agent, spawn=spawn, session=session, exit_status=status))
         turn.remember(f"told:{agent}", {"spawn": spawn, "kind": kind.value})
+
+    def _is_somebodys_business(self, agent: str, spawn: str, turn: Turn) -> bool:
+        """Whether somebody is busy with the agent, or has said something of it that is not recorded yet."""
+        if self._journal.requests.about(agent, (turn.now - GRACE).timestamp()):
+            return True
+        if self._journal.has_read("registrar", f"/{self._file.fleet.space.host}/spawner", "spawner"):
+            return False
+        return turn.now - self._held.setdefault(spawn, turn.now) < PATIENCE

@@ -24,6 +24,7 @@ class Launch:
     argv: list[str]
     workspace: Path
     env: dict[str, str]
+    fleet: Path
 
 
 def plan(fleet: Fleet, agent: str) -> Launch:
@@ -46,6 +47,7 @@ def plan(fleet: Fleet, agent: str) -> Launch:
         argv=[fill(word, values) for word in backend.argv],
         workspace=workspace,
         env={**backend.env, **declared.env},
+        fleet=fleet.path,
     )
 
 
@@ -64,7 +66,7 @@ def launch(tmux: Tmux, order: Launch, *, spawn: str, stamp: str) -> Pane:
             session=order.agent,
             argv=order.argv,
             cwd=order.workspace,
-            env={**order.env, "MUSTER_AGENT": order.agent, "MUSTER_SPAWN": spawn},
+            env={**order.env, "MUSTER_AGENT": order.agent, "MUSTER_SPAWN": spawn, "MUSTER_FLEET": str(order.fleet)},
             agent=order.agent,
             spawn=spawn,
             fleet=stamp,

@@ -7,8 +7,9 @@ import argparse
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from shared.commands import Replay
 from shared.roles import PEOPLE, SERVICES
-from shared.topics import COMMAND, EVERY_SERVICE, TOPICS, Space, Topic
+from shared.topics import COMMAND, EVERY_SERVICE, FRONT_DESK, TOPICS, Space
 
 ANY_HOST = "+"
 
@@ -32,12 +33,12 @@ def _writes(name: str, space: Space) -> Iterator[str]:
         if name in row.writers:
             yield row.filter(space)
         elif name in SERVICES and EVERY_SERVICE in row.writers:
-            yield row.filter(_reach(row, space), service=name)
-
-
-def _reach(row: Topic, space: Space) -> Space:
-    """Services write on their own host only, but for commands: a gap in another host's events is closed by asking."""
-    return Space(ANY_HOST, space.prefix) if row is COMMAND else space
+            yield row.filter(space, service=name)
+    if name in SERVICES:
+        # A gap in another host's events is closed by asking that host.
+        yield COMMAND.filter(Space(ANY_HOST, space.prefix), verb=Replay.verb)
+    if name == FRONT_DESK:
+        yield COMMAND.filter(space)  # it clears commands that somebody retained
 
 
 HEADER = """\

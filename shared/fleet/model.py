@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from shared.broker import BadEndpoint, Endpoint
 from shared.ids import Id
 
 
@@ -25,7 +26,17 @@ class BrokerSettings(Section):
     port: int | None = Field(
         default=None, ge=1, le=65535, description="The private broker's port; default: a free one."
     )
-    websocket_port: int | None = Field(default=None, ge=1, le=65535)
+    websocket_port: int | None = Field(default=None, ge=0, le=65535, description="For browsers; 0: none.")
+
+    @field_validator("endpoints")
+    @classmethod
+    def _are_addresses(cls, endpoints: list[str]) -> list[str]:
+        for url in endpoints:
+            try:
+                Endpoint.parse(url)
+            except BadEndpoint as error:
+                raise ValueError(str(error)) from error
+        return endpoints
 
 
 class PollSettings(Section):

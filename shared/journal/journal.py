@@ -90,7 +90,7 @@ class Journal:
 
     def newest(self, source: str) -> int:
         """The number of a source's last event."""
-        return int(self._one("SELECT seq FROM source WHERE name = ?", source))
+        return int(self._one("SELECT coalesce(max(seq), 0) FROM source WHERE name = ?", source))
 
     def sources(self) -> list[str]:
         with self.database.reading() as connection:
@@ -140,6 +140,14 @@ class Journal:
         with self.database.reading() as connection:
             rows = connection.execute("SELECT source, epoch, seq FROM cursor WHERE reader = ?", (self.service,))
             return {(source, epoch): seq for source, epoch, seq in rows}
+
+    def has_read(self, reader: str, source: str, service: str) -> bool:
+        """Whether a reader has come to the end of what a service of this host has told."""
+        with self.database.reading() as connection:
+            row = connection.execute(
+                "SELECT seq FROM cursor WHERE reader = ? AND source = ? AND epoch = ?", (reader, source, self.epoch)
+            ).fetchone()
+        return (row[0] if row else 0) >= self.newest(service)
 
     def memory(self) -> Mapping[str, Any]:
         with self.database.reading() as connection:

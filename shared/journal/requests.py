@@ -92,7 +92,7 @@ class Requests:
         """Whether somebody is busy with this agent, or was until after `since`."""
         with self._database.reading() as connection:
             row = connection.execute(
-                "SELECT 1 FROM request WHERE agent = ? AND asked > ? AND (answer IS NULL OR answered >= ?)",
+                "SELECT 1 FROM request WHERE agent IN (?, '*') AND asked > ? AND (answer IS NULL OR answered >= ?)",
                 (agent, since - 3600, since),
             ).fetchone()
         return row is not None

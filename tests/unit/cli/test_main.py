@@ -106,7 +106,7 @@ def test_a_fleet_file_that_is_not_there_is_its_own_exit_code(
 def test_a_bad_fleet_file_is_its_own_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text("agnets: {}\n")
-    assert exit_code("--fleet", str(path), "status") == 78
+    assert exit_code("--fleet", str(path), "up") == 78
     assert capsys.readouterr().err == (
         f"muster: {path}, line 1: agnets: unknown key; did you mean 'agents'?"
         " allowed are: agents, backends, broker, host, polls, prefix, tmux\n"

@@ -9,7 +9,7 @@ import pytest
 from shared.broker.acl import ANY_HOST, Role, committed, render, roles
 from shared.broker.nats import subjects
 from shared.roles import PEOPLE, SERVICES
-from shared.topics import COMMAND, EVERY_SERVICE, TOPICS, Space
+from shared.topics import COMMAND, EVERY_SERVICE, FRONT_DESK, TOPICS, Space
 
 ROOT = Path(__file__).parent.parent.parent.parent
 BOX = {role.name: role for role in roles(Space("box"))}
@@ -45,15 +45,20 @@ def test_an_operator_commands_on_its_host() -> None:
 )
 def test_a_service_writes_its_own_topics_and_no_other_service_does(name: str, own: str) -> None:
     state = f"muster/box/service/{name}/state"
-    assert {own, state, "muster/box/reply/+", "muster/+/command/+"} <= set(BOX[name].writes)
+    assert {own, state, "muster/box/reply/+", "muster/+/command/replay"} <= set(BOX[name].writes)
     for other in set(BOX) - {name}:
         assert not {own, state} & set(BOX[other].writes)
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_service_leaves_its_host_only_to_command(name: str) -> None:
+def test_a_service_leaves_its_host_only_to_ask_for_a_replay(name: str) -> None:
     outside = [topic for topic in BOX[name].writes if not topic.startswith("muster/box/")]
-    assert outside == [COMMAND.filter(Space(ANY_HOST))]
+    assert outside == [COMMAND.filter(Space(ANY_HOST), verb="replay")]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_only_the_front_desk_may_clear_a_retained_command(name: str) -> None:
+    assert ("muster/box/command/+" in BOX[name].writes) == (name == FRONT_DESK)
 
 
 def test_the_prefix_is_a_setting() -> None:

@@ -8,6 +8,7 @@ from shared.broker import BadEndpoint, Endpoint
 from shared.broker.endpoints import Kept, keep
 from shared.broker.private import make_directory
 from shared.fleet import Fleet, load_fleet
+from shared.lock import hold
 from shared.process import BROKER_URL, endpoints_of
 
 
@@ -30,7 +31,15 @@ def test_without_a_word_it_is_the_private_one_once_there_is_one(tmp_path: Path) 
     assert endpoints_of(found) == []
     make_directory(found.home / "broker")
     keep(found.home, Kept("mosquitto", 20883, 0))
-    assert endpoints_of(found) == [Endpoint("127.0.0.1", 20883)]
+    with hold(found.home / "run" / "broker.lock", "broker"):
+        assert endpoints_of(found) == [Endpoint("127.0.0.1", 20883)]
+
+
+def test_while_the_private_broker_is_down_nobody_takes_a_stranger_on_its_port_for_it(tmp_path: Path) -> None:
+    found = fleet(tmp_path)
+    make_directory(found.home / "broker")
+    keep(found.home, Kept("mosquitto", 20883, 0))
+    assert endpoints_of(found) == []
 
 
 def test_the_fleet_file_may_name_others(tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ def test_a_plan_holds_all_that_tmux_needs(tmp_path: Path) -> None:
         argv=[sys.executable, "x"],
         workspace=tmp_path / "work",
         env={"SHARED": "agent", "ONE": "1", "TWO": "2"},
+        fleet=tmp_path / "fleet.yaml",
     )
 
 
@@ -142,7 +143,9 @@ def test_a_session_is_named_and_stamped_for_its_agent(tmp_path: Path) -> None:
     assert (pane.agent, pane.spawn, pane.fleet) == ("builder", "s1", "f1")
     (started,) = tmux.started
     assert (started["session"], started["argv"], started["cwd"]) == ("builder", ["run"], tmp_path)
-    assert started["env"] == {"SHARED": "backend", "ONE": "1", "MUSTER_AGENT": "builder", "MUSTER_SPAWN": "s1"}
+    assert started["env"] == {"SHARED": "backend", "ONE": "1", "MUSTER_AGENT": "builder", "MUSTER_SPAWN": "s1"} | {
+        "MUSTER_FLEET": str(tmp_path / "fleet.yaml")
+    }
 
 
 def test_a_fleet_file_can_not_pretend_another_spawn(tmp_path: Path) -> None:
