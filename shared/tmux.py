@@ -118,7 +118,7 @@ class Tmux:
     def screens(self, pane_ids: Sequence[str]) -> dict[str, str]:
         """Give what the panes show, without empty lines at the end. Panes that are gone are left out."""
         try:
-            answers = self._ask_safely(*map(tmux_panes.capture, pane_ids))
+            answers = self._read(*map(tmux_panes.capture, pane_ids))
         except NoSession:
             return {}
         return {
@@ -149,11 +149,7 @@ class Tmux:
         order = tmux_panes.start(session, argv=argv, cwd=cwd, env=env, stamps=stamps, width=width, height=height)
         for _ in range(TRIES):
             try:
-                answer, kept = self._ask(order, KEEP, changes=True)
-                if kept.ok or not self._is_kept:
-                    self._move()
-            except NoSession:
-                answer = self._start_server(order)
+                answer = self._order(order)
             except _Lost:
                 if ours := [pane for pane in self.look() if pane.spawn == spawn]:
                     return ours[0]
@@ -190,20 +186,37 @@ class Tmux:
         with self._lock, self._calm.changing():
             self._drop()
 
+    def _order(self, order: Line) -> Answer:
+        """Have a session started, and the one to which connections can keep."""
+        try:
+            answer, kept = self._ask(order, KEEP, changes=True)
+        except NoSession:
+            return self._start_server(order)
+        if kept.ok or not self._is_kept:
+            self._move()
+        return answer
+
     def _list(self) -> list[Pane]:
         try:
-            return _panes(self._ask_safely(LIST)[0])
+            return _panes(self._read(LIST)[0])
         except Garbled:
-            return _panes_or_raise(self._ask_safely(LIST_CAREFULLY)[0], "list-panes")
+            return _panes_or_raise(self._read(LIST_CAREFULLY)[0], "list-panes")
 
-    def _ask_safely(self, *lines: Line, changes: bool = False) -> list[Answer]:
+    def _read(self, *lines: Line) -> list[Answer]:
+        """Ask what changes nothing: quickly, and closely if an answer looks as if it might hold another."""
+        answers = self._ask_safely(*lines, closely=False)
+        if any("%end " in answer.text or "%error " in answer.text for answer in answers):
+            return self._ask_safely(*lines)
+        return answers
+
+    def _ask_safely(self, *lines: Line, changes: bool = False, closely: bool = True) -> list[Answer]:
         """Ask what does no harm when it is asked twice, until a connection lasts."""
         for _ in range(TRIES - 1):
             with suppress(_Lost):
-                return self._ask(*lines, changes=changes)
-        return self._ask(*lines, changes=changes)
+                return self._ask(*lines, changes=changes, closely=closely)
+        return self._ask(*lines, changes=changes, closely=closely)
 
-    def _ask(self, *lines: Line, changes: bool = False) -> list[Answer]:
+    def _ask(self, *lines: Line, changes: bool = False, closely: bool = True) -> list[Answer]:
         if not lines:
             return []
         asked = lines[0].asks
@@ -212,7 +225,7 @@ class Tmux:
             try:
                 connection = self._connect(deadline)
                 with self._calm.changing() if changes else nullcontext():
-                    return connection.ask(lines, deadline)
+                    return connection.ask(lines, deadline, closely=closely)
             except TimeoutError:
                 # Dropped, so that an answer that comes late can't be taken for the answer to another question.
                 self._drop(patience_s=0)
@@ -232,10 +245,13 @@ class Tmux:
 
     def _knock(self) -> None:
         """Ask as a plain client whether a server with sessions answers, for a control client must not have to wait."""
-        ok, said, errors = self._talk("list-sessions", "-F", "#{session_id}")
-        if (ok and not said) or NOTHING_THERE.fullmatch(errors):
+        # Under load, what a plain client prints was seen to be lost though it ended well. So an option is asked for
+        # before and after: no sessions must be an answer, and not the want of one.
+        mark = ("show-options", "-sv", "exit-empty")
+        ok, said, errors = self._talk(*mark, ";", "list-sessions", "-F", "#{session_id}", ";", *mark)
+        if (ok and said in ("on\non", "off\noff")) or NOTHING_THERE.fullmatch(errors):
             raise NoSession(self._socket, errors or "no sessions")
-        if not ok:
+        if not ok or not said:
             raise ConnectionError(errors)
 
     def _attach(self) -> Connection:
@@ -279,6 +295,8 @@ class Tmux:
         except TimeoutError:
             raise TmuxUnavailable(order.asks, f"no reply within {self._timeout_s:g} s") from None
         self._move()
+        if not said and not errors:
+            raise _Lost(order.asks, "")
         return Answer(bool(said), said or errors.split("\n")[0])
 
     def _talk(self, *arguments: str, text: bytes = b"") -> tuple[bool, str, str]:

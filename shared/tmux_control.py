@@ -82,7 +82,7 @@ class Framer:
     """Cuts the bytes of one control connection into blocks and notices, however they arrive.
 
     A screen may show lines that look like framing. An answer ends only at the very words that close its own
-    opening, and openings are numbered upwards, so text can't pass for an answer without `Garbled` being raised.
+    opening, and openings are numbered upwards. Text that guesses both is found out by whoever asks.
     """
 
     def __init__(self) -> None:

@@ -62,9 +62,10 @@ def ask(fleet: Fleet, command: Command, *, wait_s: float = 20.0) -> Reply:
     expires = datetime.now(UTC) + timedelta(seconds=WAITS_AT_MOST_S)
     command = command.model_copy(update={"id": command_id, "expires": expires})
     deadline = time.monotonic() + wait_s
-    answer = _through_broker(fleet, command, command_id)
+    answer, reached = _through_broker(fleet, command, command_id)
     if answer is None:
-        say("no answer through the broker: the command goes through the journal")
+        state = "gives no answer" if reached else "is down"
+        say(f"the broker {state}: the command goes through the journal")
         answer = _through_journal(fleet, command, command_id, deadline)
     if answer is None:
         raise NoAnswer(
@@ -78,24 +79,27 @@ def _payload(command: Command) -> bytes:
     return command.model_dump_json(exclude_none=True).encode()
 
 
-def _through_broker(fleet: Fleet, command: Command, command_id: str) -> bytes | None:
+def _through_broker(fleet: Fleet, command: Command, command_id: str) -> tuple[bytes | None, bool]:
+    """The answer, if one came, and whether there was a broker at all."""
     inbox = Inbox()
     bus = connect(fleet, "operator", inbox, Quiet("muster"))
     reply_topic = REPLY.name(fleet.space, command=command_id)
     bus.subscribe([reply_topic])
     bus.start()
     deadline = time.monotonic() + CONNECTS_WITHIN_S
+    reached = False
     try:
         while items := inbox.take(deadline):
             for item in items:
                 if isinstance(item, Connected) and bus.note_connected(item):
+                    reached = True
                     deadline = time.monotonic() + ANSWERS_WITHIN_S
                     bus.publish(COMMAND.name(fleet.space, verb=command.verb), _payload(command))
                 elif isinstance(item, Arrived) and item.topic == reply_topic:
-                    return item.payload
+                    return item.payload, True
     finally:
         bus.stop()
-    return None
+    return None, reached
 
 
 def _through_journal(fleet: Fleet, command: Command, command_id: str, deadline: float) -> bytes | None:

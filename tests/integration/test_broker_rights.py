@@ -6,13 +6,15 @@ import pytest
 
 from shared.broker import Kind, credentials
 from shared.roles import PEOPLE, SERVICES
-from shared.topics import Space
+from shared.topics import FRONT_DESK, Space
 from tests.fixtures.broker import Broker, Client, running_broker
 
 SPACE = Space("box")
 WRITES = [
     # topic, who may
-    ("muster/box/command/stop", {*SERVICES, "operator"}),
+    ("muster/box/command/stop", {FRONT_DESK, "operator"}),
+    ("muster/box/command/replay", {*SERVICES, "operator"}),
+    ("muster/other/command/stop", set()),
     ("muster/other/command/replay", set(SERVICES)),
     ("muster/box/agent/a_b-1/lifecycle", {"spawner"}),
     ("muster/box/agent/a_b-1/drift", {"reconciler"}),
