@@ -2,8 +2,10 @@
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from services.cli import exits
 from shared.errors import MusterError
@@ -26,19 +28,33 @@ VERBS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    code = _guarded(list(sys.argv[1:] if arguments is None else arguments))
+    _let_go_of(sys.stdout)
+    _let_go_of(sys.stderr)
+    return code
+
+
+def _guarded(given: list[str]) -> int:
     try:
-        return _run(list(sys.argv[1:] if arguments is None else arguments))
+        return _run(given)
     except MusterError as error:
         print(f"muster: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone: nothing to complain about
-        return 0
+        return 0  # the reader of our output has gone: nothing to complain about
     except OSError as error:
         print(f"muster: {error}", file=sys.stderr)
         return exits.FAILED
     except KeyboardInterrupt:
         return exits.INTERRUPTED
+
+
+def _let_go_of(stream: TextIO) -> None:
+    """Write out what is left; where nobody reads any more, Python would complain of that as its last act."""
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(given: list[str]) -> int:
