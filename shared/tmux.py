@@ -21,6 +21,7 @@ from shared.errors import MusterError, Retryable
 from shared.tmux_calm import Calm, directory_of
 from shared.tmux_connection import LEAVE_S, Connection
 from shared.tmux_control import Answer, Garbled, Line, line
+from shared.tmux_orphans import end_with_parent
 from shared.tmux_panes import KEEP, KEEPER, LIST, LIST_CAREFULLY, MOVE, TIDY, Pane
 
 __all__ = ["Answer", "NoSession", "Pane", "SessionExists", "Tmux", "TmuxMissing", "TmuxUnavailable", "WrongSpawn"]
@@ -321,6 +322,7 @@ class Tmux:
                 stderr=subprocess.PIPE,
                 cwd="/",  # a server that starts here keeps it, and ours may have to be unmounted
                 start_new_session=True,  # an interrupt at our terminal is for us, not for the client
+                preexec_fn=end_with_parent,  # noqa: PLW1509 - one system call, and nothing that takes a lock
             )
         except FileNotFoundError:
             raise TmuxMissing from None

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -857,3 +858,31 @@ def test_threads_get_their_own_answers(asking: Tmux) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+# When who asked is killed
+
+HOLDER = """
+import sys, time
+from shared.tmux import Tmux
+Tmux(sys.argv[1]).look()
+print("looked", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_client_does_not_outlive_the_process_that_started_it(server: Server) -> None:
+    """Also when the server can't take its leave: it would wait for such a client for ever when it ends itself."""
+    server.start()
+    with subprocess.Popen([sys.executable, "-c", HOLDER, server.socket], stdout=subprocess.PIPE) as asking:
+        assert asking.stdout is not None
+        assert asking.stdout.readline() == b"looked\n"
+        (client,) = psutil.Process(asking.pid).children()
+        held_up = server.pid
+        os.kill(held_up, signal.SIGSTOP)
+        try:
+            asking.kill()
+            asking.wait()
+            eventually(lambda: not client.is_running() or client.status() == psutil.STATUS_ZOMBIE)
+        finally:
+            os.kill(held_up, signal.SIGCONT)
