@@ -1,7 +1,7 @@
 """No tmux client outlives the process that started it.
 
-A control client whose reader was killed with output under way never ends, and a tmux server waits for its clients before
-it ends itself: one orphan would keep a server without sessions alive for ever.
+A control client whose reader was killed with output under way never ends, and a tmux server waits for its clients
+before it ends itself: one orphan would keep a server without sessions alive for ever.
 """
 
 import ctypes
