@@ -58,10 +58,6 @@ class Rhythm:
         self.overdue = more
         self._look_again = look_again
 
-    def failed(self, now: float) -> None:
-        self.backoff.failed(now)
-        self.overdue = True
-
     def wakes_at(self, now: float) -> float:
         """When there is something to do if nothing comes."""
         wanted = now if self.overdue else self._next_poll

@@ -53,7 +53,8 @@ def test_what_was_left_over_is_looked_at_next() -> None:
 
 def test_after_a_failure_the_next_look_is_owed_but_waits() -> None:
     rhythm = rested()
-    rhythm.failed(10.0)
+    rhythm.overdue = True
+    rhythm.backoff.failed(10.0)
     assert rhythm.asked_for(10.1)
     assert rhythm.wakes_at(10.1) == 10.0 + FIRST_BACKOFF_S
     assert rhythm.backoff.waits(10.1)
