@@ -24,7 +24,7 @@ from shared.fleet import Fleet, load_fleet
 from shared.ids import new_id
 from shared.states import Status
 from shared.tmux import Tmux
-from shared.tmux_server import end_server
+from shared.tmux.server import end_server
 
 AGENTS = ("builder", "reviewer", "tester")
 VICTIM = "builder"

@@ -20,7 +20,7 @@ from shared.process import endpoints_of
 from shared.roles import SERVICES
 from shared.states import Presence
 from shared.tmux import Tmux
-from shared.tmux_server import tmux_version
+from shared.tmux.server import tmux_version
 
 OLDEST_TMUX = (3, 2)
 LITTLE_SPACE = 200 * 1024 * 1024

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from shared.tmux import Pane, Tmux
-from shared.tmux_calm import directory_of
+from shared.tmux.calm import directory_of
 
 BUDGET, BUDGET_AT = 100, 500
 KILLS = 50

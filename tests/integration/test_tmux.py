@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from shared.errors import MusterError, Retryable
 from shared.tmux import NoSession, Pane, SessionExists, Tmux, TmuxMissing, TmuxUnavailable, WrongSpawn
-from shared.tmux_connection import Connection
-from shared.tmux_control import Garbled, line
+from shared.tmux.connection import Connection
+from shared.tmux.control import Garbled, line
 
 SLEEPER = ["sleep", "1000"]
 DUMP = "import json, os, sys; json.dump([sys.argv[2:], dict(os.environ), os.getcwd()], open(sys.argv[1], 'w'))"

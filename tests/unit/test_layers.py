@@ -289,7 +289,6 @@ ALLOWED: tuple[tuple[Rule, str, str], ...] = (
     (shared_is_below_all, "shared.loop", "import services_like\nfrom registry_like import x"),
     (registry_is_above_shared_only, "registry.file", "from shared.errors import MusterError\nfrom registry import x"),
     (only_the_bus_knows_paho, "shared.bus", "import paho.mqtt.client as paho"),
-    (few_start_programs, "shared.tmux_connection", "import subprocess"),
     (few_start_programs, "shared.tmux.connection", "import subprocess"),
     (few_start_programs, "services.cli.supervision", "import subprocess"),
     (only_tmux_modules_run_tmux, "shared.tmux", "run(['tmux', 'kill-server'])"),

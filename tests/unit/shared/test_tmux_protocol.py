@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared import tmux_panes
 from shared.errors import MusterError
-from shared.tmux import NOTHING_THERE
-from shared.tmux_control import Block, Framer, Garbled, Notice, line, quote
-from shared.tmux_panes import Pane, first_panes, literal
+from shared.tmux import panes as tmux_panes
+from shared.tmux.client import NOTHING_THERE
+from shared.tmux.control import Block, Framer, Garbled, Notice, line, quote
+from shared.tmux.panes import Pane, first_panes, literal
 
 # Words that a screen may show and that are framing elsewhere, beside any other text.
 TRAPS = st.sampled_from(["%end 7 3 1", "%error 7 3 1", "%begin 7 99 1", "%exit", "%e", "%sessions-changed", "", "%"])

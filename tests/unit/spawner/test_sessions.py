@@ -9,10 +9,10 @@ import pytest
 from pydantic import ValidationError
 
 from services.spawner.sessions import CannotStart, Launch, fill, launch, plan, workspace_of
-from shared import tmux_panes
 from shared.errors import MusterError
 from shared.fleet import Agent, Backend, Declaration, Fleet
 from shared.tmux import Pane, Tmux
+from shared.tmux import panes as tmux_panes
 
 REFUSED = (MusterError, ValidationError)
 """By a sentence of its own, or as a fault of the fleet file."""

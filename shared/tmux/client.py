@@ -1,8 +1,8 @@
-"""The only module that runs tmux: looks at sessions, starts and ends them, and hears of changes.
+"""The client: looks at sessions, starts and ends them, types into them, and hears of changes.
 
 One control-mode client stays attached to the server. Questions go over it in batches, and what tmux tells unasked
 calls `on_change`. A silent server raises and never reads as "no sessions"; only tmux's own word for it does.
-The words are in `shared.tmux_panes`, their framing in `shared.tmux_control`, the wire in `shared.tmux_connection`.
+The words are in `panes`, their framing in `control`, the wire in `connection`.
 """
 
 import os
@@ -16,15 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from shared import tmux_panes
-from shared.errors import MusterError, Retryable
-from shared.tmux_calm import Calm, directory_of
-from shared.tmux_connection import LEAVE_S, Connection
-from shared.tmux_control import Answer, Garbled, Line, line
-from shared.tmux_orphans import end_with_parent
-from shared.tmux_panes import KEEP, KEEPER, LIST, LIST_CAREFULLY, MOVE, TIDY, Pane
-
-__all__ = ["Answer", "NoSession", "Pane", "SessionExists", "Tmux", "TmuxMissing", "TmuxUnavailable", "WrongSpawn"]
+from shared.tmux import panes as words
+from shared.tmux.calm import Calm, directory_of
+from shared.tmux.connection import LEAVE_S, Connection
+from shared.tmux.control import Answer, Garbled, Line, line
+from shared.tmux.errors import ConnectionLost, NoSession, SessionExists, TmuxMissing, TmuxUnavailable, WrongSpawn
+from shared.tmux.orphans import end_with_parent
+from shared.tmux.panes import KEEP, KEEPER, LIST, LIST_CAREFULLY, MOVE, TIDY, Pane
 
 # How often a question is put when the connection ends under it: a client attached to a session that is killed is
 # sent away, and the next one may meet the same fate.
@@ -34,47 +32,6 @@ TRIES = 4
 NOTHING_THERE = re.compile(
     r"no sessions|no server running on .*|error connecting to .* \((No such file or directory|Connection refused)\)"
 )
-
-
-class TmuxUnavailable(Retryable):
-    """tmux gave no answer, or none that can be relied on."""
-
-    def __init__(self, asked: str, answer: str) -> None:
-        super().__init__(f"tmux did not answer {asked!r}: {answer or 'no reply'}")
-
-
-class TmuxMissing(MusterError):
-    """There is no program called tmux."""
-
-    def __init__(self) -> None:
-        super().__init__("tmux is not installed; install it with apt-get install tmux (or brew install tmux)")
-
-
-class NoSession(MusterError):
-    """tmux said surely that it has no session, so there is nothing to ask or to attach to."""
-
-    def __init__(self, socket: str, answer: str) -> None:
-        super().__init__(f"there is no tmux session on socket {socket!r}: {answer}")
-
-
-class SessionExists(MusterError):
-    """The name of a session that was to be started is taken."""
-
-    def __init__(self, session: str) -> None:
-        super().__init__(f"a tmux session named {session!r} already exists; end it or choose another name")
-
-
-class WrongSpawn(MusterError):
-    """A session that was to be killed is not the one that was meant."""
-
-    def __init__(self, session_id: str, expected: str, found: str) -> None:
-        super().__init__(
-            f"tmux session {session_id} was not killed: its spawn stamp is {found!r}, not {expected!r}; look again"
-        )
-
-
-class _Lost(TmuxUnavailable):
-    """The connection ended before the answer came: what was asked may or may not have been done."""
 
 
 class Tmux:
@@ -119,7 +76,7 @@ class Tmux:
     def screens(self, pane_ids: Sequence[str]) -> dict[str, str]:
         """Give what the panes show, without empty lines at the end. Panes that are gone are left out."""
         try:
-            answers = self._read(*map(tmux_panes.capture, pane_ids))
+            answers = self._read(*map(words.capture, pane_ids))
         except NoSession:
             return {}
         return {
@@ -147,11 +104,11 @@ class Tmux:
         After TmuxUnavailable the session may still appear: look for the spawn stamp before starting it again.
         """
         stamps = {"agent": agent, "spawn": spawn, "fleet": fleet}
-        order = tmux_panes.start(session, argv=argv, cwd=cwd, env=env, stamps=stamps, width=width, height=height)
+        order = words.start(session, argv=argv, cwd=cwd, env=env, stamps=stamps, width=width, height=height)
         for _ in range(TRIES):
             try:
                 answer = self._order(order)
-            except _Lost:
+            except ConnectionLost:
                 if ours := [pane for pane in self.look() if pane.spawn == spawn]:
                     return ours[0]
                 continue
@@ -167,7 +124,7 @@ class Tmux:
         begin at $0 again in a new server.
         """
         try:
-            answer = self._ask_safely(tmux_panes.kill(session_id, spawn), TIDY, changes=True)[0]
+            answer = self._ask_safely(words.kill(session_id, spawn), TIDY, changes=True)[0]
         except NoSession:
             return False
         if spawn and answer.ok and answer.text:
@@ -213,7 +170,7 @@ class Tmux:
     def _ask_safely(self, *lines: Line, changes: bool = False, closely: bool = True) -> list[Answer]:
         """Ask what does no harm when it is asked twice, until a connection lasts."""
         for _ in range(TRIES - 1):
-            with suppress(_Lost):
+            with suppress(ConnectionLost):
                 return self._ask(*lines, changes=changes, closely=closely)
         return self._ask(*lines, changes=changes, closely=closely)
 
@@ -233,7 +190,7 @@ class Tmux:
                 raise TmuxUnavailable(asked, f"no reply within {self._timeout_s:g} s") from None
             except (ConnectionError, Garbled) as error:
                 self._drop()
-                raise _Lost(asked, str(error)) from error
+                raise ConnectionLost(asked, str(error)) from error
 
     def _connect(self, deadline: float) -> Connection:
         if self._connection is None or self._connection.ended.is_set():
@@ -297,7 +254,7 @@ class Tmux:
             raise TmuxUnavailable(order.asks, f"no reply within {self._timeout_s:g} s") from None
         self._move()
         if not said and not errors:
-            raise _Lost(order.asks, "")
+            raise ConnectionLost(order.asks, "")
         return Answer(bool(said), said or errors.split("\n")[0])
 
     def _talk(self, *arguments: str, text: bytes = b"") -> tuple[bool, str, str]:
@@ -331,7 +288,7 @@ class Tmux:
 def _panes(answer: Answer) -> list[Pane]:
     if not answer.ok or not answer.text:
         raise Garbled(answer.text)
-    return tmux_panes.first_panes(answer.lines)
+    return words.first_panes(answer.lines)
 
 
 def _panes_or_raise(answer: Answer, asked: str) -> list[Pane]:

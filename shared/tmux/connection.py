@@ -1,6 +1,6 @@
 """One control client of tmux and the thread that reads from it: questions in, answers and wakes out.
 
-`shared.tmux` starts the client and decides what an ended connection means; here nothing is started or decided.
+`client` starts the client and decides what an ended connection means; here nothing is started or decided.
 """
 
 import logging
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from shared.tmux_control import Answer, Block, Framer, Garbled, Line, Notice, line
+from shared.tmux.control import Answer, Block, Framer, Garbled, Line, Notice, line
 
 log = logging.getLogger(__name__)
 

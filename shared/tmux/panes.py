@@ -1,4 +1,4 @@
-"""What Muster says to tmux about sessions and panes, and how it reads the answer. Pure, as `shared.tmux_control`."""
+"""What Muster says to tmux about sessions and panes, and how it reads the answer. Pure, as `control`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from shared.errors import MusterError
-from shared.tmux_control import Garbled, Line, line
+from shared.tmux.control import Garbled, Line, line
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 DIGITS = re.compile(r"[0-9]+")
@@ -53,7 +53,7 @@ LIST = line(("list-panes", "-a", "-F", PANE_FORMAT))
 LIST_CAREFULLY = line(("list-panes", "-a", "-F", CAREFUL_FORMAT))
 
 # A session that nobody kills, for control clients to be attached to: one attached to an agent's session would be sent
-# away with it and have to connect again, which tmux may not survive (see `shared.tmux_calm`). It runs nothing.
+# away with it and have to connect again, which tmux may not survive (see `calm`). It runs nothing.
 KEEPER = "muster-keeper"
 KEEP = line(
     ("new-session", "-d", "-E", "-s", KEEPER, "-x", "80", "-y", "24", "-c", "/", "--", "/usr/bin/env", "true"),

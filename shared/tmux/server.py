@@ -1,11 +1,11 @@
 """What concerns a tmux server as a whole: which version, and the end of a private one."""
 
-import os
 import re
 import subprocess
 from pathlib import Path
 
-from shared.tmux import TmuxMissing, TmuxUnavailable
+from shared.tmux.calm import directory_of
+from shared.tmux.errors import TmuxMissing, TmuxUnavailable
 
 ANSWERS_WITHIN_S = 10.0
 
@@ -21,12 +21,8 @@ def end_server(socket: str) -> None:
     """End a private server with all its sessions, and take away its socket, which tmux leaves behind."""
     where = ("-S", socket) if "/" in socket else ("-L", socket)
     _run(*where, "kill-server")
-    path = Path(socket) if "/" in socket else _socket_directory() / socket
+    path = Path(socket) if "/" in socket else directory_of(socket) / socket
     path.unlink(missing_ok=True)
-
-
-def _socket_directory() -> Path:
-    return Path(os.environ.get("TMUX_TMPDIR") or "/tmp") / f"tmux-{os.getuid()}"  # noqa: S108 - tmux's own rule
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,6 +1,6 @@
 """The words of tmux's control mode, without any I/O.
 
-`shared.tmux` writes lines made here to a control client and feeds what comes back to a `Framer`. Everything in
+`client` writes lines made here to a control client and feeds what comes back to a `Framer`. Everything in
 this module is pure, so that quoting and framing can be tested against every text a screen may show.
 """
 
