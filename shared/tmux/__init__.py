@@ -2,7 +2,17 @@
 
 from shared.tmux.client import Tmux
 from shared.tmux.control import Answer
-from shared.tmux.errors import NoSession, SessionExists, TmuxMissing, TmuxUnavailable, WrongSpawn
+from shared.tmux.errors import NoSession, NotTyped, SessionExists, TmuxMissing, TmuxUnavailable, WrongSpawn
 from shared.tmux.panes import Pane
 
-__all__ = ["Answer", "NoSession", "Pane", "SessionExists", "Tmux", "TmuxMissing", "TmuxUnavailable", "WrongSpawn"]
+__all__ = [
+    "Answer",
+    "NoSession",
+    "NotTyped",
+    "Pane",
+    "SessionExists",
+    "Tmux",
+    "TmuxMissing",
+    "TmuxUnavailable",
+    "WrongSpawn",
+]

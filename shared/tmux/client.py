@@ -20,7 +20,15 @@ from shared.tmux import panes as words
 from shared.tmux.calm import Calm, directory_of
 from shared.tmux.connection import LEAVE_S, Connection
 from shared.tmux.control import Answer, Garbled, Line, line
-from shared.tmux.errors import ConnectionLost, NoSession, SessionExists, TmuxMissing, TmuxUnavailable, WrongSpawn
+from shared.tmux.errors import (
+    ConnectionLost,
+    NoSession,
+    NotTyped,
+    SessionExists,
+    TmuxMissing,
+    TmuxUnavailable,
+    WrongSpawn,
+)
 from shared.tmux.orphans import end_with_parent
 from shared.tmux.panes import KEEP, KEEPER, LIST, LIST_CAREFULLY, MOVE, TIDY, Pane
 
@@ -73,10 +81,13 @@ class Tmux:
             self._remind()
         return agents
 
-    def screens(self, pane_ids: Sequence[str]) -> dict[str, str]:
-        """Give what the panes show, without empty lines at the end. Panes that are gone are left out."""
+    def screens(self, pane_ids: Sequence[str], *, styled: bool = False) -> dict[str, str]:
+        """Give what the panes show, without empty lines at the end. Panes that are gone are left out.
+
+        `styled` keeps colours and weights as escape sequences.
+        """
         try:
-            answers = self._read(*map(words.capture, pane_ids))
+            answers = self._read(*(words.capture(pane_id, styled=styled) for pane_id in pane_ids))
         except NoSession:
             return {}
         return {
@@ -97,14 +108,20 @@ class Tmux:
         fleet: str,
         width: int = 200,
         height: int = 50,
+        unset: Sequence[str] = (),
+        log: Path | None = None,
     ) -> Pane:
         """Start a program, with no shell, in a stamped session of its own, and the server too if none runs.
+
+        Of the server's own environment it gets what is not in `unset`; what it writes is appended to `log`.
 
         The session stays when the program ends, so that looking can tell its status: `kill` ends it.
         After TmuxUnavailable the session may still appear: look for the spawn stamp before starting it again.
         """
         stamps = {"agent": agent, "spawn": spawn, "fleet": fleet}
-        order = words.start(session, argv=argv, cwd=cwd, env=env, stamps=stamps, width=width, height=height)
+        order = words.start(
+            session, argv=argv, cwd=cwd, env=env, stamps=stamps, width=width, height=height, unset=unset, log=log
+        )
         for _ in range(TRIES):
             try:
                 answer = self._order(order)
@@ -130,6 +147,40 @@ class Tmux:
         if spawn and answer.ok and answer.text:
             raise WrongSpawn(session_id, spawn, answer.lines[0].removeprefix("spawn "))
         return _is_there(answer, "kill-session")
+
+    def paste(self, pane_id: str, text: str, *, spawn: str) -> None:
+        """Put text into a pane as one paste. Raises NotTyped if tmux found a reason not to.
+
+        After TmuxUnavailable it may have been put in: look at the screen before doing it again.
+        """
+        buffer, put = self._ask(*words.paste(pane_id, spawn, text))
+        if not buffer.ok:
+            raise TmuxUnavailable("set-buffer", buffer.text)
+        _must_be_typed(pane_id, put)
+
+    def press(self, pane_id: str, keys: Sequence[str], *, spawn: str) -> None:
+        """Press keys in a pane, by tmux's names for them. Raises as `paste` does."""
+        _must_be_typed(pane_id, self._ask(words.press(pane_id, spawn, keys))[0])
+
+    def pipe(self, pane_id: str, log: Path) -> bool:
+        """Have a pane's output appended to a file from now on; False if the pane is gone."""
+        return _is_there(self._ask_safely(words.pipe(pane_id, log))[0], "pipe-pane")
+
+    def stamp(self, session: str, *, agent: str, spawn: str, fleet: str) -> Pane | None:
+        """Take over a session that somebody else started; None if there is none of that name."""
+        try:
+            answer = self._ask_safely(words.stamp(session, {"agent": agent, "spawn": spawn, "fleet": fleet}))[0]
+        except NoSession:
+            return None
+        return _panes_or_raise(answer, "set-option")[0] if _is_there(answer, "set-option") else None
+
+    def variables(self) -> set[str]:
+        """The names in the environment that every new session would get from the server."""
+        try:
+            answer = self._read(words.VARIABLES)[0]
+        except NoSession:
+            return set()
+        return {name for name, equals, _ in (row.partition("=") for row in answer.lines) if equals}
 
     def ask(self, *commands: Sequence[str]) -> list[Answer]:
         """Put commands to tmux in one batch, once, and give the answers in their order.
@@ -300,6 +351,15 @@ def _panes_or_raise(answer: Answer, asked: str) -> list[Pane]:
 
 def _text(output: bytes) -> str:
     return output.decode("utf-8", "replace").rstrip("\n")
+
+
+def _must_be_typed(pane_id: str, answer: Answer) -> None:
+    # Where a pane is gone, tmux asks its condition of another one.
+    _, there, mode, spawn = answer.text.split(" ", 3) if answer.text.startswith("refused ") else ("", pane_id, "", "")
+    if not _is_there(answer, "if-shell") or there != pane_id:
+        raise NotTyped(pane_id, "it is gone")
+    if mode:
+        raise NotTyped(pane_id, "somebody scrolls in it" if mode != "0" else f"it is of another session now ({spawn})")
 
 
 def _is_there(answer: Answer, asked: str) -> bool:

@@ -40,5 +40,12 @@ class WrongSpawn(MusterError):
         )
 
 
+class NotTyped(MusterError):
+    """tmux put nothing into a pane, and says why."""
+
+    def __init__(self, pane_id: str, reason: str) -> None:
+        super().__init__(f"nothing was typed into pane {pane_id}: {reason}")
+
+
 class ConnectionLost(TmuxUnavailable):
     """The connection ended before the answer came: what was asked may or may not have been done."""

@@ -1,6 +1,7 @@
 """What Muster says to tmux about sessions and panes, and how it reads the answer. Pure, as `control`."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +12,11 @@ from shared.tmux.control import Garbled, Line, line
 
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 DIGITS = re.compile(r"[0-9]+")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+KEY = re.compile(
+    r"(?:[CMS]-){0,3}(?:[A-Za-z0-9]|F[1-9]|F1[0-2]|Enter|Escape|Tab|BTab|Space|BSpace|Up|Down|Left|Right|Home|End"
+    r"|PageUp|PageDown|PPage|NPage|DC|IC)"
+)
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -36,12 +42,17 @@ class Pane:
     agent: str | None
     spawn: str | None
     fleet: str | None
+    piped: bool = False
+    """Whether its output goes to a log."""
+    in_mode: bool = False
+    """Whether somebody scrolls in it: keys would go to tmux and not to the program."""
 
 
 PANE_FORMAT = "\t".join(
     (
         *("#{session_id}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{pane_dead_status}"),
-        *("#{pane_dead_signal}", "#{session_created}", "#{window_activity}", "#{@muster_agent}"),
+        *("#{pane_dead_signal}", "#{session_created}", "#{window_activity}", "#{pane_pipe}", "#{pane_in_mode}"),
+        "#{@muster_agent}",
         *("#{@muster_spawn}", "#{@muster_fleet}", "#{session_name}", "#{pane_current_command}"),
         *("#{pane_current_path}", "#{pane_title}"),
     )
@@ -49,6 +60,7 @@ PANE_FORMAT = "\t".join(
 # A program or directory may have a name with the line end or tab by which the list is read. This has tmux show `?`
 # for those, in more than half as much time again. Session names and titles never hold any.
 CAREFUL_FORMAT = PANE_FORMAT.replace("#{pane_current_", "#{s/[\x01-\x1f\x7f]/?/:pane_current_")
+VARIABLES = line(("show-environment", "-g"))
 LIST = line(("list-panes", "-a", "-F", PANE_FORMAT))
 LIST_CAREFULLY = line(("list-panes", "-a", "-F", CAREFUL_FORMAT))
 
@@ -86,10 +98,10 @@ def first_panes(lines: Sequence[str]) -> list[Pane]:
 
 def _pane(row: str) -> Pane:
     try:
-        session_id, pane_id, pid, dead, status, signal, created, activity, *stamps, name, command, path, title = (
+        session_id, pane_id, pid, dead, status, signal, created, activity, *more, name, command, path, title = (
             row.split("\t")
         )
-        agent, spawn, fleet = stamps
+        piped, in_mode, agent, spawn, fleet = more
         return Pane(
             session=name,
             session_id=session_id,
@@ -103,6 +115,8 @@ def _pane(row: str) -> Pane:
             title=title,
             created=int(created),
             activity=int(activity),
+            piped=piped == "1",
+            in_mode=bool(int(in_mode)),
             agent=agent or None,
             spawn=spawn or None,
             fleet=fleet or None,
@@ -116,8 +130,8 @@ def _status(status: str, signal: str) -> int | None:
 
 
 @lru_cache(maxsize=4096)
-def capture(pane_id: str) -> Line:
-    return line(("capture-pane", "-p", "-t", _id("%", pane_id)))
+def capture(pane_id: str, *, styled: bool = False) -> Line:
+    return line(("capture-pane", "-p", *(["-e"] if styled else []), "-t", _id("%", pane_id)))
 
 
 def start(
@@ -129,6 +143,8 @@ def start(
     stamps: Mapping[str, str],
     width: int,
     height: int,
+    unset: Sequence[str] = (),
+    log: Path | None = None,
 ) -> Line:
     """Write the one line that creates and stamps a session. tmux runs it as a whole before anything else."""
     if _name("session", session) == KEEPER:
@@ -145,10 +161,28 @@ def start(
     recoverable = {f"MUSTER_STAMP_{name.upper()}": text for name, text in stamps.items()}
     variables = [word for name, text in {**env, **recoverable}.items() for word in ("-e", f"{name}={text}")]
     new = ("new-session", "-d", "-E", "-s", session, "-x", f"{width}", "-y", f"{height}")
+    if found := [name for name in (*env, *unset) if not VARIABLE.fullmatch(name)]:
+        raise ValueError(f"session {session!r} can't have an environment variable named {found[0]!r}")
     # Without env, tmux would hand a program with no arguments to a shell, and a missing one would leave no word.
-    program = ("--", "/usr/bin/env", "--", *argv)
+    # What is not to reach the program is unset here by name: values have no place in a command line.
+    forgotten = [word for name in unset if name not in env for word in ("-u", name)]
+    program = ("--", "/usr/bin/env", *forgotten, "--", *argv)
+    # In the same breath as the program starts, so that its first word is in the log.
+    piped = [pipe_command(target, log)] if log else []
     return line(
         (*new, "-c", literal(str(cwd.absolute())), *variables, *program),
+        *piped,
+        *_marks(target, stamps),
+    )
+
+
+def stamp(session: str, stamps: Mapping[str, str]) -> Line:
+    """Write the line that makes a session of somebody else's one of ours."""
+    return line(*_marks(f"={session}:", stamps))
+
+
+def _marks(target: str, stamps: Mapping[str, str]) -> list[Sequence[str]]:
+    return [
         *(("set-option", "-t", target, f"@muster_{name}", text) for name, text in stamps.items()),
         ("set-option", "-t", target, "destroy-unattached", "off"),
         ("set-option", "-w", "-t", target, "remain-on-exit", "on"),
@@ -157,7 +191,7 @@ def start(
         # tmux pushes nothing when a kept pane dies, but a new window name it does; from a hook only when put off.
         ("set-hook", "-w", "-t", target, "pane-died", "run-shell -b -C 'rename-window -t #{hook_pane} dead'"),
         ("list-panes", "-s", "-t", target, "-F", CAREFUL_FORMAT),
-    )
+    ]
 
 
 def kill(session_id: str, spawn: str | None) -> Line:
@@ -169,6 +203,41 @@ def kill(session_id: str, spawn: str | None) -> Line:
     end = f"kill-session -t '{session_id}'"
     tell = f"list-panes -s -t '{session_id}' -F 'spawn #{{@muster_spawn}}'"
     return line(("if-shell", "-F", "-t", f"{session_id}:", stamped, end, tell), blocks=2)
+
+
+def pipe(pane_id: str, log: Path) -> Line:
+    """Write the line that has a pane's output appended to a file, from now on and instead of to another."""
+    return line(pipe_command(_id("%", pane_id), log))
+
+
+def pipe_command(target: str, log: Path) -> Sequence[str]:
+    # tmux has no other way than a shell here. Its text is ours and fixed but for one path of the fleet's own, quoted
+    # for the shell, and then for tmux, which expands formats and dates in it.
+    append = f"exec cat >> {shlex.quote(str(log.absolute()))}"
+    return ("pipe-pane", "-O", "-t", target, literal(append).replace("%", "%%"))
+
+
+def paste(pane_id: str, spawn: str, text: str) -> list[Line]:
+    """Write the lines that put text into a pane as one paste, byte for byte, with the marks of a paste if the program
+    has asked for them. Nothing is put in if the pane is of another spawn or if somebody scrolls in it."""
+    buffer = f"muster-{_name('spawn', spawn)}"
+    put = f"paste-buffer -p -r -d -b {buffer} -t {_id('%', pane_id)}"
+    return [line(("set-buffer", "-b", buffer, "--", text)), _if_ours(pane_id, spawn, put)]
+
+
+def press(pane_id: str, spawn: str, keys: Sequence[str]) -> Line:
+    """Write the line that presses keys, under the same conditions."""
+    if found := [key for key in keys if not KEY.fullmatch(key)]:
+        raise ValueError(f"{found[0]!r} is not the name of a key; names are as in tmux: Enter, Escape, Up, C-c, F1, a")
+    return _if_ours(pane_id, spawn, f"send-keys -t {_id('%', pane_id)} {' '.join(keys)}")
+
+
+def _if_ours(pane_id: str, spawn: str, command: str) -> Line:
+    """A condition that tmux checks in the same step. What it says instead of acting is the reason."""
+    ours = f"#{{==:#{{@muster_spawn}},{_name('spawn', spawn)}}}"
+    free = "#{==:#{pane_in_mode},0}"
+    refuse = f"display-message -p -t {_id('%', pane_id)} 'refused #{{pane_id}} #{{pane_in_mode}} #{{@muster_spawn}}'"
+    return line(("if-shell", "-F", "-t", pane_id, f"#{{&&:{ours},{free}}}", command, refuse), blocks=2)
 
 
 def literal(text: str) -> str:

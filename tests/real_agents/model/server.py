@@ -1,0 +1,169 @@
+"""The server: one on loopback per test, on a port of its own."""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+from tests.real_agents.model import anthropic, gemini, openai
+from tests.real_agents.model.script import Answer, Refuse, Say, answer
+from tests.real_agents.model.wire import Asked, Json, Refusal
+
+GEMINI_CALL = re.compile(r"/models/(?P<model>[^:/]+):(?P<call>\w+)")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One text that a person sent to the model, exactly as it came, with the wire it came by and when."""
+
+    text: str
+    api: str
+    at: float
+
+
+class Gone(Exception):
+    """The test is over, and so is the answer that was under way."""
+
+
+class Model:
+    """What the agents talk to. `url` is where; `prompts` is what came, in order, each submission once."""
+
+    def __init__(self) -> None:
+        self.received: list[Prompt] = []
+        self.requests: list[tuple[str, Json]] = []
+        self.unknown: list[str] = []
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._refused: tuple[str, ...] | None = None
+        handler = type("Handler", (_Handler,), {"owner": self})
+        self._server = _Server(("127.0.0.1", 0), handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def prompts(self) -> list[str]:
+        with self._lock:
+            return [prompt.text for prompt in self.received]
+
+    @contextmanager
+    def serving(self) -> Iterator["Model"]:
+        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._over.set()
+            self._server.shutdown()
+            self._server.server_close()
+            thread.join()
+
+    def pause(self, seconds: float) -> None:
+        if self._over.wait(seconds):
+            raise Gone
+
+    def take(self, api: str, path: str, body: Json, asked: Asked) -> Answer:
+        """Remember a request and say what it gets. The same text right after a refusal is a retry, not a prompt."""
+        with self._lock:
+            self.requests.append((path, body))
+            if not asked.main:
+                return Say(("A title",))
+            given = answer(asked.said[-1]) if asked.said else Say()
+            if asked.said != self._refused:
+                self.received += [Prompt(text, api, time.time()) for text in asked.said]
+            self._refused = asked.said if isinstance(given, Refuse) else None
+            return given
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False
+    block_on_close = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """An agent that hangs up in the middle of an answer is no event."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    owner: ClassVar[Model]
+
+    def do_POST(self) -> None:
+        body: Json = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+        path = self.path.partition("?")[0]
+        try:
+            self._answer(path, body)
+        except (Gone, OSError):
+            self.close_connection = True
+
+    def do_GET(self) -> None:
+        self.owner.unknown.append(f"GET {self.path}")
+        self._json(404, {"error": {"message": "not here"}})
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def _answer(self, path: str, body: Json) -> None:
+        if path.endswith("/messages"):
+            asked = anthropic.read(body)
+            given = self.owner.take("anthropic", path, body, asked)
+            if isinstance(given, Refuse):
+                self._refuse(anthropic.refusal(given))
+            elif body.get("stream"):
+                self._stream(anthropic.stream(asked, given, self.owner.pause))
+            else:
+                self._json(200, anthropic.whole(asked, '{"title": "A title"}'))
+        elif path.endswith("/messages/count_tokens"):
+            self._json(200, {"input_tokens": 10})
+        elif path.endswith("/responses"):
+            asked = openai.read(body)
+            given = self.owner.take("openai", path, body, asked)
+            if isinstance(given, Refuse):
+                self._refuse(openai.refusal(given))
+            else:
+                self._stream(openai.stream(asked, given, self.owner.pause))
+        elif called := GEMINI_CALL.search(path):
+            self._gemini(path, called["model"], called["call"], body)
+        else:
+            self.owner.unknown.append(f"POST {self.path}")
+            self._json(404, {"error": {"message": "not here"}})
+
+    def _gemini(self, path: str, model: str, call: str, body: Json) -> None:
+        if call == "countTokens":
+            self._json(200, {"totalTokens": 10})
+            return
+        asked = gemini.read(body, model)
+        given = self.owner.take("gemini", path, body, asked)
+        if isinstance(given, Refuse):
+            self._refuse(gemini.refusal(given))
+        elif call == "streamGenerateContent":
+            self._stream(gemini.stream(asked, given, self.owner.pause))
+        else:
+            self._json(200, gemini.whole(asked, '{"reasoning": "scripted", "model_choice": "flash"}'))
+
+    def _stream(self, events: Iterator[bytes]) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        for event in events:
+            self.wfile.write(event)
+            self.wfile.flush()
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self._json(refusal.status, refusal.body, refusal.headers)
+
+    def _json(self, status: int, body: Json, headers: dict[str, str] | None = None) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"content-type": "application/json", **(headers or {})}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+        """A test's output is for the test."""
