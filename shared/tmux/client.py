@@ -153,7 +153,10 @@ class Tmux:
 
         After TmuxUnavailable it may have been put in: look at the screen before doing it again.
         """
-        buffer, put = self._ask(*words.paste(pane_id, spawn, text))
+        lines = words.paste(pane_id, spawn, text)
+        if not text:
+            return  # tmux makes no buffer of nothing
+        buffer, put, _ = self._ask(*lines)
         if not buffer.ok:
             raise TmuxUnavailable("set-buffer", buffer.text)
         _must_be_typed(pane_id, put)
@@ -164,15 +167,29 @@ class Tmux:
 
     def pipe(self, pane_id: str, log: Path) -> bool:
         """Have a pane's output appended to a file from now on; False if the pane is gone."""
-        return _is_there(self._ask_safely(words.pipe(pane_id, log))[0], "pipe-pane")
+        try:
+            answer = self._ask_safely(words.pipe(pane_id, log))[0]
+        except NoSession:
+            return False
+        return answer.text != "target pane has exited" and _is_there(answer, "pipe-pane")
 
     def stamp(self, session: str, *, agent: str, spawn: str, fleet: str) -> Pane | None:
         """Take over a session that somebody else started; None if there is none of that name."""
+        stamps = {"agent": agent, "spawn": spawn, "fleet": fleet}
         try:
-            answer = self._ask_safely(words.stamp(session, {"agent": agent, "spawn": spawn, "fleet": fleet}))[0]
-        except NoSession:
+            # By its id: as a target, a name may be read as something else.
+            pane = next(pane for pane in self.look() if pane.session == session)
+            answer = self._ask_safely(words.stamp(pane, stamps))[0]
+        except (NoSession, StopIteration):
             return None
         return _panes_or_raise(answer, "set-option")[0] if _is_there(answer, "set-option") else None
+
+    def unstamp(self, session_id: str) -> bool:
+        """Let go of a session: it goes on as anybody's. False if it is gone."""
+        try:
+            return _is_there(self._ask_safely(words.unstamp(session_id))[0], "set-option")
+        except NoSession:
+            return False
 
     def variables(self) -> set[str]:
         """The names in the environment that every new session would get from the server."""
@@ -180,7 +197,7 @@ class Tmux:
             answer = self._read(words.VARIABLES)[0]
         except NoSession:
             return set()
-        return {name for name, equals, _ in (row.partition("=") for row in answer.lines) if equals}
+        return {found[1] for found in words.EXPORTED.finditer(answer.text) if found[1]}
 
     def ask(self, *commands: Sequence[str]) -> list[Answer]:
         """Put commands to tmux in one batch, once, and give the answers in their order.
@@ -355,15 +372,20 @@ def _text(output: bytes) -> str:
 
 def _must_be_typed(pane_id: str, answer: Answer) -> None:
     # Where a pane is gone, tmux asks its condition of another one.
-    _, there, mode, spawn = answer.text.split(" ", 3) if answer.text.startswith("refused ") else ("", pane_id, "", "")
+    said = answer.text if answer.text.startswith("refused ") else f"typed {pane_id}    "
+    _, there, mode, dead, off, spawn = said.split(" ", 5)
     if not _is_there(answer, "if-shell") or there != pane_id:
         raise NotTyped(pane_id, "it is gone")
+    if dead == "1":
+        raise NotTyped(pane_id, "its program has ended")
+    if off == "1":
+        raise NotTyped(pane_id, "its input is switched off")
     if mode:
         raise NotTyped(pane_id, "somebody scrolls in it" if mode != "0" else f"it is of another session now ({spawn})")
 
 
 def _is_there(answer: Answer, asked: str) -> bool:
     """Whether the target of a command was there; any other refusal is raised."""
-    if not answer.ok and not answer.text.startswith("can't find "):
+    if not answer.ok and not answer.text.startswith(("can't find ", "no such session: ", "no such pane: ")):
         raise TmuxUnavailable(asked, answer.text)
     return answer.ok

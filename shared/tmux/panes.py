@@ -13,9 +13,10 @@ from shared.tmux.control import Garbled, Line, line
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 DIGITS = re.compile(r"[0-9]+")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Only what tmux 3.3a knows with these modifiers: others it types as text (`S-Enter`) or drops (`C-5`).
 KEY = re.compile(
-    r"(?:[CMS]-){0,3}(?:[A-Za-z0-9]|F[1-9]|F1[0-2]|Enter|Escape|Tab|BTab|Space|BSpace|Up|Down|Left|Right|Home|End"
-    r"|PageUp|PageDown|PPage|NPage|DC|IC)"
+    r"(?:[CMS]-){0,3}(?:F[1-9]|F1[0-2]|Up|Down|Left|Right|Home|End|PageUp|PageDown|PPage|NPage|DC|IC)"
+    r"|(?:[CM]-){0,2}(?:[A-Za-z]|Space)|(?:M-)?(?:[0-9]|Enter|Escape|Tab|BTab|BSpace)"
 )
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -60,7 +61,9 @@ PANE_FORMAT = "\t".join(
 # A program or directory may have a name with the line end or tab by which the list is read. This has tmux show `?`
 # for those, in more than half as much time again. Session names and titles never hold any.
 CAREFUL_FORMAT = PANE_FORMAT.replace("#{pane_current_", "#{s/[\x01-\x1f\x7f]/?/:pane_current_")
-VARIABLES = line(("show-environment", "-g"))
+# As a shell would read it, for a value may have lines that look like another variable.
+VARIABLES = line(("show-environment", "-gs"))
+EXPORTED = re.compile(r'([^=\n]+)="(?:[^"\\]|\\.)*"; export \1;(?:\n|$)|unset [^\n]+;(?:\n|$)', re.DOTALL)
 LIST = line(("list-panes", "-a", "-F", PANE_FORMAT))
 LIST_CAREFULLY = line(("list-panes", "-a", "-F", CAREFUL_FORMAT))
 
@@ -149,9 +152,7 @@ def start(
     """Write the one line that creates and stamps a session. tmux runs it as a whole before anything else."""
     if _name("session", session) == KEEPER:
         raise ValueError(f"the session name {KEEPER!r} is Muster's own; choose another for the agent")
-    _name("spawn", stamps["spawn"])
-    if found := [text for text in stamps.values() if not text or CONTROL_CHARACTER.search(text)]:
-        raise ValueError(f"a stamp for session {session!r} is empty or holds control characters: {found[0]!r}")
+    _check_stamps(session, stamps)
     if not argv or "=" in argv[0] or not argv[0]:
         raise ValueError(f"session {session!r} can't run {list(argv)!r}: a program without '=' must come first")
     if not cwd.is_dir():
@@ -161,35 +162,55 @@ def start(
     recoverable = {f"MUSTER_STAMP_{name.upper()}": text for name, text in stamps.items()}
     variables = [word for name, text in {**env, **recoverable}.items() for word in ("-e", f"{name}={text}")]
     new = ("new-session", "-d", "-E", "-s", session, "-x", f"{width}", "-y", f"{height}")
-    if found := [name for name in (*env, *unset) if not VARIABLE.fullmatch(name)]:
+    if found := [
+        *(name for name in env if not VARIABLE.fullmatch(name)),
+        *(name for name in unset if not name or "=" in name),
+    ]:
         raise ValueError(f"session {session!r} can't have an environment variable named {found[0]!r}")
     # Without env, tmux would hand a program with no arguments to a shell, and a missing one would leave no word.
     # What is not to reach the program is unset here by name: values have no place in a command line.
-    forgotten = [word for name in unset if name not in env for word in ("-u", name)]
+    forgotten = [word for name in unset if name not in {**env, **recoverable} for word in ("-u", name)]
     program = ("--", "/usr/bin/env", *forgotten, "--", *argv)
     # In the same breath as the program starts, so that its first word is in the log.
     piped = [pipe_command(target, log)] if log else []
     return line(
         (*new, "-c", literal(str(cwd.absolute())), *variables, *program),
         *piped,
-        *_marks(target, stamps),
+        *_marks(target, target, stamps),
     )
 
 
-def stamp(session: str, stamps: Mapping[str, str]) -> Line:
+def stamp(pane: Pane, stamps: Mapping[str, str]) -> Line:
     """Write the line that makes a session of somebody else's one of ours."""
-    return line(*_marks(f"={session}:", stamps))
+    _check_stamps(pane.session, stamps)
+    return line(*_marks(f"{pane.session_id}:", pane.pane_id, stamps))
 
 
-def _marks(target: str, stamps: Mapping[str, str]) -> list[Sequence[str]]:
+def _check_stamps(session: str, stamps: Mapping[str, str]) -> None:
+    _name("spawn", stamps["spawn"])
+    if found := [text for text in stamps.values() if not text or CONTROL_CHARACTER.search(text)]:
+        raise ValueError(f"a stamp for session {session!r} is empty or holds control characters: {found[0]!r}")
+
+
+def unstamp(session_id: str) -> Line:
+    """Write the line that takes our marks off a session."""
+    target = f"{_id('$', session_id)}:"
+    return line(
+        *(("set-option", "-u", "-t", target, f"@muster_{name}") for name in ("agent", "spawn", "fleet")),
+        ("set-option", "-uw", "-t", target, "remain-on-exit"),
+        ("set-hook", "-uw", "-t", target, "pane-died"),
+    )
+
+
+def _marks(target: str, window: str, stamps: Mapping[str, str]) -> list[Sequence[str]]:
     return [
         *(("set-option", "-t", target, f"@muster_{name}", text) for name, text in stamps.items()),
         ("set-option", "-t", target, "destroy-unattached", "off"),
-        ("set-option", "-w", "-t", target, "remain-on-exit", "on"),
+        ("set-option", "-w", "-t", window, "remain-on-exit", "on"),
         # The words for a dead pane would push the first line off the screen, which may say why it died.
-        ("set-option", "-qw", "-t", target, "remain-on-exit-format", ""),
+        ("set-option", "-qw", "-t", window, "remain-on-exit-format", ""),
         # tmux pushes nothing when a kept pane dies, but a new window name it does; from a hook only when put off.
-        ("set-hook", "-w", "-t", target, "pane-died", "run-shell -b -C 'rename-window -t #{hook_pane} dead'"),
+        ("set-hook", "-w", "-t", window, "pane-died", "run-shell -b -C 'rename-window -t #{hook_pane} dead'"),
         ("list-panes", "-s", "-t", target, "-F", CAREFUL_FORMAT),
     ]
 
@@ -222,7 +243,11 @@ def paste(pane_id: str, spawn: str, text: str) -> list[Line]:
     has asked for them. Nothing is put in if the pane is of another spawn or if somebody scrolls in it."""
     buffer = f"muster-{_name('spawn', spawn)}"
     put = f"paste-buffer -p -r -d -b {buffer} -t {_id('%', pane_id)}"
-    return [line(("set-buffer", "-b", buffer, "--", text)), _if_ours(pane_id, spawn, put)]
+    return [
+        line(("set-buffer", "-b", buffer, "--", text)),
+        _if_ours(pane_id, spawn, put),
+        line(("delete-buffer", "-b", buffer)),  # where it was refused; else this fails, and nothing is lost
+    ]
 
 
 def press(pane_id: str, spawn: str, keys: Sequence[str]) -> Line:
@@ -235,8 +260,10 @@ def press(pane_id: str, spawn: str, keys: Sequence[str]) -> Line:
 def _if_ours(pane_id: str, spawn: str, command: str) -> Line:
     """A condition that tmux checks in the same step. What it says instead of acting is the reason."""
     ours = f"#{{==:#{{@muster_spawn}},{_name('spawn', spawn)}}}"
-    free = "#{==:#{pane_in_mode},0}"
-    refuse = f"display-message -p -t {_id('%', pane_id)} 'refused #{{pane_id}} #{{pane_in_mode}} #{{@muster_spawn}}'"
+    # tmux 3.3a dies of a paste into a dead pane. It drops what is typed where input is off.
+    free = "#{==:#{pane_in_mode}#{pane_dead}#{pane_input_off},000}"
+    reason = "refused #{pane_id} #{pane_in_mode} #{pane_dead} #{pane_input_off} #{@muster_spawn}"
+    refuse = f"display-message -p -t {_id('%', pane_id)} '{reason}'"
     return line(("if-shell", "-F", "-t", pane_id, f"#{{&&:{ours},{free}}}", command, refuse), blocks=2)
 
 

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -138,7 +139,7 @@ def test_a_hash_is_kept_from_formats() -> None:
     assert literal("/a#[b]") == "/a###{l:[}b]"
 
 
-ROW = "$3\t%5\t77\t0\t\t\t1700\t1800\tbuilder\ts1\thome\tbuilder\tpython\t/work\t✳ thinking"
+ROW = "$3\t%5\t77\t0\t\t\t1700\t1800\t0\t0\tbuilder\ts1\thome\tbuilder\tpython\t/work\t✳ thinking"
 
 
 def test_a_row_is_read() -> None:
@@ -160,6 +161,12 @@ def test_a_row_is_read() -> None:
             fleet="home",
         )
     ]
+
+
+def test_a_log_and_a_mode_are_read() -> None:
+    rows = [ROW, ROW.replace("1800\t0\t0", "1800\t1\t0"), ROW.replace("1800\t0\t0", "1800\t0\t2")]
+    panes = [pane for row in rows for pane in first_panes([row])]
+    assert [(pane.piped, pane.in_mode) for pane in panes] == [(False, False), (True, False), (False, True)]
 
 
 @pytest.mark.parametrize(("said", "status"), [("1\t7\t", 7), ("1\t0\t", 0), ("1\t\t9", -9), ("1\t\t", None)])
@@ -212,10 +219,50 @@ def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
         order(tmp_path / "gone")
 
 
-def order(cwd: Path, *, session: str = "a", argv: list[str] | None = None, fleet: str = "home") -> None:
+@pytest.mark.parametrize("name", ["", "A=b", "-i", "a b", "1A", "A\n", "é", "A;"])
+def test_a_variable_that_no_shell_could_name_is_not_set(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="can't have an environment variable named"):
+        order(tmp_path, env={name: "value"})
+
+
+@pytest.mark.parametrize("name", ["", "A=b"])
+def test_what_can_be_no_variable_is_not_unset(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="can't have an environment variable named"):
+        order(tmp_path, unset=[name])
+
+
+def order(cwd: Path, *, session: str = "a", argv: list[str] | None = None, fleet: str = "home", **more: Any) -> None:
     stamps = {"agent": "a", "spawn": "s1", "fleet": fleet}
     argv = ["true"] if argv is None else argv
-    tmux_panes.start(session, argv=argv, cwd=cwd, env={}, stamps=stamps, width=80, height=24)
+    tmux_panes.start(session, **{"argv": argv, "cwd": cwd, "env": {}, "width": 80, "height": 24, **more}, stamps=stamps)
+
+
+BAD_KEYS = [
+    "",
+    "Entr",
+    "enter",
+    "a b",
+    "ab",
+    ";",
+    "-t",
+    "-",
+    "`",
+    "'",
+    "$x",
+    "#",
+    "C-",
+    "C-c;",
+    "X-a",
+    "Enter\n",
+    "F13",
+    "é",
+]
+
+
+@pytest.mark.parametrize("key", BAD_KEYS)
+def test_what_is_no_key_is_not_pressed(key: str) -> None:
+    with pytest.raises(ValueError, match="is not the name of a key"):
+        tmux_panes.press("%1", "s1", ["a", key])
 
 
 @pytest.mark.parametrize("session_id", ["", "3", "a", "$", "$3a", "%3", "$3;", "$١"])
@@ -228,6 +275,10 @@ def test_only_an_id_is_killed(session_id: str) -> None:
 def test_a_stamp_that_is_no_word_is_never_compared(spawn: str) -> None:
     with pytest.raises(ValueError, match="spawn"):
         tmux_panes.kill("$1", spawn)
+    with pytest.raises(ValueError, match="spawn"):
+        tmux_panes.paste("%1", spawn, "text")
+    with pytest.raises(ValueError, match="spawn"):
+        tmux_panes.press("%1", spawn, ["a"])
 
 
 @pytest.mark.parametrize(
