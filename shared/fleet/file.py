@@ -1,63 +1,18 @@
-"""Finding, reading and re-reading the fleet file. A fault names file, line, key and what is allowed."""
+"""Finding, reading and re-reading the fleet file."""
 
-import difflib
-import hashlib
 import os
-import socket
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from shared.errors import MusterError
-from shared.fleet.model import Backend, Declaration
-from shared.fleet.shipped import shipped
-from shared.ids import as_id
-from shared.topics import Space
-from shared.yaml_text import NotYaml, line_of, load
+from shared.fleet.check import check
+from shared.fleet.faults import BadFleetFile, Faults
+from shared.fleet.fleet import Fleet
+from shared.fleet.model import Declaration
+from shared.yaml_text import NotYaml, load
 
 FILE_NAME = "fleet.yaml"
-
-
-class BadFleetFile(MusterError):
-    """The fleet file can't be used as it is."""
-
-    exit_code = 78  # sysexits' EX_CONFIG
-
-
-@dataclass(frozen=True)
-class Fleet:
-    """A good fleet file, and what follows from where it is."""
-
-    path: Path
-    declared: Declaration
-
-    @property
-    def home(self) -> Path:
-        """Where Muster keeps its own files for this fleet."""
-        return self.path.parent / ".muster"
-
-    @property
-    def space(self) -> Space:
-        return Space(host=self.declared.host or as_id(socket.gethostname()), prefix=self.declared.prefix)
-
-    @property
-    def journal(self) -> Path:
-        return self.home / "journal.db"
-
-    @property
-    def registry(self) -> Path:
-        return self.home / "registry.yaml"
-
-    @property
-    def stamp(self) -> str:
-        """Marks this fleet's tmux sessions: two fleets may share one tmux server."""
-        return hashlib.sha256(str(self.home).encode()).hexdigest()[:12]
-
-    def backend(self, name: str) -> Backend | None:
-        return self.declared.backends.get(name) or shipped().get(name)
 
 
 def find_fleet_file(given: str | None) -> Path:
@@ -95,53 +50,15 @@ def load_fleet(path: Path) -> Fleet:
         document = {}
     if not isinstance(document, Mapping):
         raise BadFleetFile(f"{path}, line 1: the file must be a mapping with keys such as: agents, backends, broker")
+    faults = Faults(path, document)
     try:
         declared = Declaration.model_validate(document)
     except ValidationError as error:
-        raise BadFleetFile("\n".join(_sentence(path, document, fault) for fault in error.errors())) from error
+        sentences = dict.fromkeys(faults.of(fault) for fault in error.errors(include_input=False))
+        raise BadFleetFile("\n".join(sentences)) from None  # the cause would show what was written, secrets too
     fleet = Fleet(path, declared)
-    _check_references(fleet, document)
+    check(fleet, faults)
     return fleet
-
-
-def _check_references(fleet: Fleet, document: Any) -> None:
-    known = sorted({*fleet.declared.backends, *shipped()})
-    for name, agent in fleet.declared.agents.items():
-        if agent.backend not in known:
-            where = ("agents", name, "backend") if "backend" in (document["agents"][name] or {}) else ("agents", name)
-            raise BadFleetFile(
-                f"{_place(fleet.path, document, where)}: there is no backend {agent.backend!r};"
-                f" {_allowed(agent.backend, known)}"
-            )
-
-
-def _sentence(path: Path, document: Any, fault: Any) -> str:
-    where = fault["loc"]
-    said = fault["msg"]
-    if fault["type"] == "extra_forbidden":
-        said = f"unknown key; {_allowed(str(where[-1]), _keys_at(where[:-1]))}"
-    return f"{_place(path, document, where)}: {said}"
-
-
-def _allowed(given: str, allowed: Sequence[str]) -> str:
-    close = difflib.get_close_matches(given, allowed, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}allowed are: {', '.join(allowed)}"
-
-
-def _keys_at(where: Sequence[Any]) -> list[str]:
-    """The keys that the model has at a place, walked by the annotations."""
-    model: Any = Declaration
-    for step in where:
-        if isinstance(model, type) and issubclass(model, BaseModel):
-            model = model.model_fields[step].annotation
-        else:
-            model = model.__args__[-1]
-    return sorted(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
-
-
-def _place(path: Path, document: Any, where: Sequence[Any]) -> str:
-    return f"{path}, line {line_of(document, where)}: {'.'.join(str(step) for step in where)}"
 
 
 class FleetFile:

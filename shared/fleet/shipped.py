@@ -5,7 +5,7 @@ from functools import cache
 from ruamel.yaml import YAML
 
 from shared.backends import DIRECTORY
-from shared.fleet.model import Backend
+from shared.fleet.backend import Backend
 
 
 @cache

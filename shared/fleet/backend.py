@@ -1,0 +1,148 @@
+"""How to run one kind of agent: data, never code. Every field can be overridden in the fleet file."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from shared.fleet.section import (
+    KeyName,
+    MoreThanNoSeconds,
+    Regex,
+    Seconds,
+    Section,
+    VariableName,
+    VariablePattern,
+    Variables,
+)
+from shared.ids import Id
+
+
+class Deliver(StrEnum):
+    """How the first prompt reaches the agent."""
+
+    ARG = "arg"  # on its command line: `prompt_args`
+    PASTE = "paste"  # typed into its input box once that is there
+    EXEC = "exec"  # the program is run once per prompt and ends; the prompt is in a file
+
+
+class ModelChoice(Section):
+    """How a model is named to the agent; nothing is said when none is chosen."""
+
+    args: list[str] = []
+    """With `{model}`."""
+    env: VariableName | None = None
+
+
+class Resume(Section):
+    """How an earlier conversation is taken up again."""
+
+    args: list[str] = []
+    """With `{session}`, the agent's own id of the conversation."""
+    latest: list[str] = []
+    """When no id is known: the newest conversation in the workspace."""
+    takes_prompt: bool = True
+    """Whether a prompt on the command line is heeded then too; else it is pasted."""
+    refused: list[Regex] = []
+    """What the agent shows when it has no such conversation."""
+    refused_within_s: MoreThanNoSeconds = 20.0
+    """A resumed agent that ends so soon, not by our hand and not with status 0, refused it."""
+    otherwise: Literal["fresh", "stop"] = "fresh"
+    """After a refusal: begin a new conversation with the agent's prompt, or leave it down."""
+
+
+class Dialog(Section):
+    """Something on the screen that wants an answer: nothing else is typed while it is there."""
+
+    id: Id
+    match: Regex
+    """Searched in the lines at the bottom of the screen, from `below` on."""
+    says: str
+    """What a person is told: `a permission dialog`."""
+    approve: list[KeyName] = []
+    """What to press for yes, this once; none: only a person at the terminal can."""
+    deny: list[KeyName] = []
+    yes: list[str] = []
+    """Screens that are such a dialog, and …"""
+    no: list[str] = []
+    """… such that are not, though they look alike. Tests hold the rule to both."""
+
+
+class Screen(Section):
+    """How to read what the agent shows."""
+
+    box: Regex | None = None
+    """The input box, with the group `text`; typed into only while it is there. None: typed into at any time."""
+    box_rows: int = Field(default=40, ge=1)
+    """How many rows from the bottom up it may begin."""
+    continued: Regex = r"^ {0,2}"
+    """What the box puts before each further line of the text."""
+    ghost: list[Regex] = []
+    """Texts that the box shows while it is empty."""
+    placeholder: Regex | None = None
+    """What the box shows for a long paste, in place of it."""
+    working: list[Regex] = []
+    dialogs: list[Dialog] = []
+
+
+class Typing(Section):
+    """How to type into the agent's terminal."""
+
+    submit: list[KeyName] = ["Enter"]
+    clear: list[KeyName] = ["C-u"]
+    """What empties the input box, and does no harm when it is empty."""
+    clear_times: int = Field(default=1, ge=1, le=200)
+    """How often that is pressed in one go; it is repeated until the box is empty."""
+    interrupt: list[KeyName] = ["Escape"]
+    settle_s: Seconds = 0.1
+    """How long after a paste the submit key would still be taken for a part of it."""
+    while_working: bool = True
+    """Whether the agent takes a text while it works, for later."""
+    command: Regex | None = None
+    """Texts that the agent's program would take as orders to itself: refused, unless they are meant so."""
+    completes: Regex | None = None
+    """Texts at whose end the box would offer to complete a word: a space behind them stops that. It is trimmed."""
+    unpasteable: Regex | None = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    """Characters that a paste would lose or change; a text with one is handed over in a file of the workspace."""
+    composes: bool = False
+    """Whether the agent changes decomposed characters (an e and an accent) into composed ones."""
+    by_file: str = "Read the file {prompt_file} and do what it says: it is my message, which a terminal can't carry."
+
+
+class Backend(Section):
+    """One kind of agent.
+
+    `{binary} {python} {backends} {agent} {prompt} {prompt_file} {session} {model} {workspace}` are filled in.
+    """
+
+    like: Id | None = None
+    """Begin with another backend, and say here only what is different."""
+    binary: str = ""
+    """The program; looked up on the agent's PATH."""
+    install: str = ""
+    """How a person gets it."""
+    argv: list[str] = Field(
+        default=["{binary}", "{resume_args}", "{extra_args}", "{fresh_args}", "{model_args}", "{prompt_args}"],
+        min_length=1,
+    )
+    """The command line; a word such as `{model_args}` stands for the list, which may be empty."""
+    extra_args: list[str] = []
+    """More of it, for what you want to add."""
+    deliver: Deliver = Deliver.PASTE
+    prompt_args: list[str] = ["{prompt}"]
+    """With `deliver: arg`, when there is a prompt."""
+    fresh_args: list[str] = []
+    """For a new conversation. With `{session}` Muster chooses the id of it, a UUID."""
+    model: ModelChoice = ModelChoice()
+    resume: Resume = Resume()
+    process: list[str] = []
+    """What the agent's process is called; default: the binary."""
+    env: Variables = {}
+    env_from: list[VariablePattern] = []
+    """Variables that it may see of Muster's own environment, beside those that all may."""
+    transcript: Literal["claude", "codex", "gemini", "opencode"] | None = None
+    """The format in which it keeps its conversations."""
+    typing: Typing = Typing()
+    screen: Screen = Screen()
+    ready_within_s: MoreThanNoSeconds = 60.0
+    """How long it may take to be ready for its first prompt."""

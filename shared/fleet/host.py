@@ -1,0 +1,68 @@
+"""Settings of this machine: how it talks, where it looks, what it lets an agent see."""
+
+from pydantic import Field, field_validator
+
+from shared.broker import BadEndpoint, Endpoint
+from shared.fleet.section import MoreThanNoSeconds, Seconds, Section, VariablePattern
+
+
+class TmuxSettings(Section):
+    socket: str = "default"
+    """A tmux socket name, or a path when it contains a slash."""
+    width: int = Field(default=200, ge=40, le=1000)
+    """Columns of a new session. Agents draw for this width until somebody attaches."""
+    height: int = Field(default=50, ge=10, le=500)
+    """Rows of a new session."""
+
+
+class BrokerSettings(Section):
+    endpoints: list[str] = []
+    """mqtt://host:port, the first that answers is used; none: a private broker is started."""
+    port: int | None = Field(default=None, ge=1, le=65535)
+    """The private broker's port; default: a free one."""
+    websocket_port: int | None = Field(default=None, ge=0, le=65535)
+    """For browsers; 0: none."""
+
+    @field_validator("endpoints")
+    @classmethod
+    def _are_addresses(cls, endpoints: list[str]) -> list[str]:
+        for url in endpoints:
+            try:
+                Endpoint.parse(url)
+            except BadEndpoint as error:
+                raise ValueError(str(error)) from error
+        return endpoints
+
+
+class PollSettings(Section):
+    connected_s: MoreThanNoSeconds = 30.0
+    """How often to look while a broker answers; changes are pushed anyway."""
+    alone_s: MoreThanNoSeconds = 1.0
+    """How often to look while none does."""
+
+
+class LogSettings(Section):
+    max_mb: float = Field(default=10.0, gt=0, le=100_000)
+    """A log that grew past this is set aside as `<agent>.log.1`."""
+    keep: int = Field(default=5, ge=0, le=1000)
+    """How many of those are kept."""
+
+
+class StartSettings(Section):
+    """Starting many agents is spread out, so that it does not melt the machine."""
+
+    at_once: int = Field(default=4, ge=1)
+    """So many may start together …"""
+    gap_s: Seconds = 0.5
+    """… and then one more after every so many seconds."""
+
+
+class EnvironmentSettings(Section):
+    """Agents see of Muster's own environment what is named here, and nothing of tmux's."""
+
+    allow: list[VariablePattern] = [
+        *("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "COLORTERM"),
+        *("XDG_*", "SSH_AUTH_SOCK", "GIT_*", "EDITOR", "VISUAL", "PAGER", "NODE_EXTRA_CA_CERTS", "SSL_CERT_*"),
+        *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
+    ]
+    """Names of variables; `*` stands for any part of a name. Backends and agents may allow more: `env_from`."""

@@ -1,0 +1,34 @@
+"""What every part of the fleet file has in common."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+
+from shared.tmux.panes import KEY
+
+
+class Section(BaseModel):
+    """A part of the file. Unknown keys are refused: a typo must not pass for a setting."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+def _is_regex(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from error
+    return pattern
+
+
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+MoreThanNoSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Regex = Annotated[str, AfterValidator(_is_regex)]
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+VariablePattern = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_*][A-Za-z0-9_*]*$")]
+"""The name of an environment variable; `*` stands for any part of it."""
+Variables = dict[VariableName, SecretStr]
+"""Values may be secrets: they are never printed, logged or told."""
+KeyName = Annotated[str, StringConstraints(pattern=f"^(?:{KEY.pattern})$")]
+"""A key by tmux's name for it."""
