@@ -108,7 +108,7 @@ class Reception:
             return False
         self._journal.requests.accept(self._unfiled)
         for request in self._unfiled:
-            answer = self._journal.requests.answer_to(request.id)
+            answer = self._journal.requests.answer_to(request.id) or self._journal.requests.waits_for(request.id)
             if answer is not None:
                 self._bus.publish(request.reply_to, answer)
         self._taken.clear()

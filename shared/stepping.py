@@ -8,14 +8,14 @@ from functools import partial
 from typing import ClassVar, Protocol
 
 from shared.bus import Bus
-from shared.commands import VERBS, Replay
+from shared.commands import VERBS, Replay, Reply
 from shared.desk import Fault, read_command
 from shared.errors import MusterError
 from shared.events import Data, Event
 from shared.following import AskReplay, Follower, Sifted
 from shared.ids import new_id
 from shared.inbox import Arrived
-from shared.journal import Journal
+from shared.journal import Journal, Request
 from shared.outbox import Outbox
 from shared.telling import Teller
 from shared.topics import COMMAND, Space, Topic, row_for
@@ -60,6 +60,8 @@ class Stepper:
         self._service, self._journal, self._bus = service, journal, bus
         self._outbox, self._follower, self._teller = outbox, follower, teller
         self._memory = dict(journal.memory())
+        self._held: dict[str, tuple[str, datetime]] = {}
+        """What was said of each command in hand, so that it is said once."""
 
     @property
     def _space(self) -> Space:
@@ -73,6 +75,7 @@ class Stepper:
         turn = Turn(self._service.name, now, poll, sifted.heard, [], self._memory)
         self._take_requests(turn)
         self._service.step(turn)
+        turn.held = {key: held for key, held in turn.held.items() if key not in turn.answers and self._is_news(*held)}
         self._commit(turn, sifted)
         self._publish(turn, sifted.asks)
         return Stepped(sifted.more, _monotonic(turn.look_again), turn.complaint)
@@ -103,7 +106,7 @@ class Stepper:
         turn.answer(asked, f"publishing {max(0, last - wanted.after)} events again", epoch=epoch, last=last)
 
     def _commit(self, turn: Turn, sifted: Sifted) -> None:
-        if turn.told or sifted.moved or turn.answers or turn.kept:
+        if turn.told or sifted.moved or turn.answers or turn.held or turn.kept:
             at = time.time()  # and not when the step began: what is sent again after a loss is found by this
             with self._journal.transaction() as transaction:
                 transaction.append([partial(self._word, turn.now, *told) for told in turn.told], at)
@@ -111,12 +114,20 @@ class Stepper:
                     transaction.move_cursor(source, epoch, seq)
                 for request, reply in turn.answers.values():
                     transaction.answer(request.id, reply.model_dump_json().encode(), at)
+                for request, reply, until in turn.held.values():
+                    transaction.hold(request.id, reply.model_dump_json().encode(), until.timestamp())
                 for key, value in turn.kept.items():
                     transaction.remember(key, value)
         self._follower.commit(sifted)
         self._memory.update(turn.kept)
+        self._held.update({key: (reply.said, until) for key, (_, reply, until) in turn.held.items()})
+        for key in turn.answers:
+            self._held.pop(key, None)
         if turn.told:
             self._outbox.appended(self._journal.last_seq())
+
+    def _is_news(self, request: Request, reply: Reply, until: datetime) -> bool:
+        return self._held.get(request.id) != (reply.said, until)
 
     def _word(self, now: datetime, event: Event, cause: str | None, seq: int) -> tuple[str, bytes]:
         return self._teller.event(event, seq=seq, time=now, cause=cause)
@@ -124,6 +135,8 @@ class Stepper:
     def _publish(self, turn: Turn, asks: Sequence[AskReplay]) -> None:
         self._outbox.pump(time.monotonic())
         for request, reply in turn.answers.values():
+            self._bus.publish(request.reply_to, reply.model_dump_json().encode())
+        for request, reply, _ in turn.held.values():
             self._bus.publish(request.reply_to, reply.model_dump_json().encode())
         for state in turn.shown:
             self.show(state)

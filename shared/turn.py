@@ -38,6 +38,7 @@ class Turn:
     shown: list[Data] = field(default_factory=list)
     withdrawn: list[tuple[Topic, dict[str, str]]] = field(default_factory=list)
     answers: dict[str, tuple[Request, Reply]] = field(default_factory=dict)
+    held: dict[str, tuple[Request, Reply, datetime]] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
     look_again: datetime | None = None
     complaint: str = ""
@@ -57,22 +58,28 @@ class Turn:
     def answer(self, asked: Asked, said: str, *, code: str = "ok", **result: Any) -> None:
         self._answer(asked.request, said, code, result)
 
+    def hold(self, asked: Asked, said: str, until: datetime) -> None:
+        """Leave a command open and say what it waits for. It is in hand now, and expires at this time, not sooner."""
+        reply = self._reply(asked.request, said, "waiting", {}, final=False)
+        self.held[asked.request.id] = (asked.request, reply, until)
+
     def refuse(self, request: Request, said: str, *, code: str) -> None:
         self._answer(request, said, code, {})
 
     def _answer(self, request: Request, said: str, code: str, result: dict[str, Any]) -> None:
-        self.answers[request.id] = (
-            request,
-            Reply(
-                id=request.id,
-                verb=request.verb,
-                ok=code == "ok",
-                said=said,
-                code=code,
-                result=result,
-                by=self.service,
-                time=self.now,
-            ),
+        self.answers[request.id] = (request, self._reply(request, said, code, result))
+
+    def _reply(self, request: Request, said: str, code: str, result: dict[str, Any], *, final: bool = True) -> Reply:
+        return Reply(
+            id=request.id,
+            verb=request.verb,
+            ok=code == "ok",
+            said=said,
+            code=code,
+            final=final,
+            result=result,
+            by=self.service,
+            time=self.now,
         )
 
     def recall(self, key: str) -> Any:

@@ -10,7 +10,6 @@ from pathlib import Path
 from shared.errors import MusterError, Retryable
 from shared.ids import new_id
 
-SCHEMA_VERSION = 1
 BUSY_MS = 5_000
 
 SCHEMA = """
@@ -66,6 +65,15 @@ CREATE TABLE memory (
     PRIMARY KEY (owner, key)
 ) WITHOUT ROWID;
 """
+
+
+MIGRATIONS = (
+    SCHEMA,
+    # What a request under way waits for: the newest reply that is not the last one.
+    "ALTER TABLE request ADD COLUMN waits BLOB",
+)
+"""Each brings a journal to the next version; a new one goes through all of them."""
+SCHEMA_VERSION = len(MIGRATIONS)
 
 
 class JournalUnavailable(Retryable):
@@ -128,10 +136,11 @@ class Database:
     def _migrate(self, connection: sqlite3.Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
+        for statement in (each for script in MIGRATIONS[version:] for each in script.split(";\n")):
+            connection.execute(statement)
         if version == 0:
-            for statement in SCHEMA.split(";\n"):
-                connection.execute(statement)
             connection.execute("INSERT INTO meta VALUES ('epoch', ?)", (new_id(),))
+        if version < SCHEMA_VERSION:
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
         if version > SCHEMA_VERSION:

@@ -62,6 +62,13 @@ class Transaction:
             (payload, at, self._service, request_id),
         )
 
+    def hold(self, request_id: str, payload: bytes, expires: float) -> None:
+        """Take a request in hand: what it waits for, and until when."""
+        self._connection.execute(
+            "UPDATE request SET waits = ?, expires = ? WHERE owner = ? AND id = ? AND answer IS NULL",
+            (payload, expires, self._service, request_id),
+        )
+
 
 class Journal:
     """One service's view. For one thread."""

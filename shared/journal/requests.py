@@ -71,6 +71,14 @@ class Requests:
             ).fetchone()
         return row[0] if row else None
 
+    def waits_for(self, request_id: str, owner: str | None = None) -> bytes | None:
+        """The newest reply to a request that is still under way."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT waits FROM request WHERE owner = ? AND id = ?", (owner or self._service, request_id)
+            ).fetchone()
+        return row[0] if row else None
+
     def answers_since(self, at: float) -> list[tuple[str, bytes]]:
         """Topic and payload of the replies given since a time: a broker that died may have swallowed them."""
         with self._database.reading() as connection:
