@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +49,11 @@ class RegistryFile:
             return self.records()
         return self._records
 
-    def write(self, changes: Mapping[str, AgentRecord]) -> None:
-        """Put changed records in their place; what else is in the file stays."""
+    def write(self, changes: Mapping[str, AgentRecord], gone: Collection[str] = ()) -> None:
+        """Put changed records in their place and take out those that are gone; what else is in the file stays."""
         self.records()
+        for agent in gone:
+            self._document["agents"].pop(agent, None)
         for agent, record in changes.items():
             entry = self._document["agents"].setdefault(agent, {})
             entry.update(record.model_dump(mode="json", exclude_none=True))
@@ -60,7 +62,8 @@ class RegistryFile:
         text = io.StringIO()
         self._yaml.dump(self._document, text)
         self._seen = _replace(self.path, text.getvalue())
-        self._records = {**self._records, **changes}
+        kept = {agent: record for agent, record in self._records.items() if agent not in gone}
+        self._records = {**kept, **changes}
 
     def _read(self) -> tuple[Any, dict[str, AgentRecord]]:
         try:

@@ -5,9 +5,12 @@ from typing import Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from shared.events import (
+    AgentAdopted,
+    AgentDeleted,
     AgentExited,
     AgentGaveUp,
     AgentRestarted,
+    AgentResumed,
     AgentSpawned,
     AgentState,
     AgentStopped,
@@ -34,6 +37,7 @@ class AgentRecord(BaseModel):
     pane: str | None = None
     pid: int | None = None
     spawn: Id | None = None
+    conversation: str | None = None
     drifts: list[str] = []
 
     def state(self, agent: str) -> AgentState:
@@ -47,11 +51,11 @@ def fold(record: AgentRecord | None, envelope: Envelope[Any]) -> AgentRecord | N
     """
     event, at = envelope.data, envelope.time
     match event:
-        case AgentSpawned() | AgentRestarted():
+        case AgentSpawned() | AgentRestarted() | AgentResumed() | AgentAdopted():
             return AgentRecord(
                 status=Status.RUNNING,
                 since=at,
-                reason=event.reason if isinstance(event, AgentRestarted) else "spawned",
+                reason=getattr(event, "reason", event.kind),
                 desired=Desired.RUNNING,
                 backend=event.backend,
                 workspace=event.workspace,
@@ -59,7 +63,10 @@ def fold(record: AgentRecord | None, envelope: Envelope[Any]) -> AgentRecord | N
                 pane=event.pane,
                 pid=event.pid,
                 spawn=event.spawn,
+                conversation=event.conversation,
             )
+        case AgentDeleted() if record is not None and event.spawn in (None, record.spawn):
+            return None
         case AgentStopped() if record is not None and event.spawn in (None, record.spawn):
             wanted = record.desired if event.for_now else Desired.STOPPED
             return _ended(record, Status.STOPPED, envelope, event.reason, desired=wanted)

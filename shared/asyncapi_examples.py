@@ -40,6 +40,8 @@ SAMPLES: Mapping[str, Any] = {
     "spawn": "1kfc1x7q4d0j3n6p9yt",
     "version": __version__,
     "workspace": "/home/ada/shop",
+    "conversation": "7f3c2b1a-5d4e-4c6b-9a8f-0e1d2c3b4a59",
+    "Send.text": "run the tests",
     "AgentGaveUp.reason": "it died 6 times within 60 s",
     "AgentRestarted.reason": "its program ended with status 1",
 }
@@ -75,7 +77,7 @@ def fill(model: type[BaseModel]) -> Any:
     values = {
         name: _sample(model, name, field)
         for name, field in model.model_fields.items()
-        if field.is_required() or (not is_command and not field.default)
+        if field.is_required() or f"{model.__name__}.{name}" in SAMPLES or (not is_command and not field.default)
     }
     return model.model_validate({name: value for name, value in values.items() if value is not None})
 

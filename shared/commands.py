@@ -4,9 +4,9 @@ A command never holds a command line, a path or an environment: it names what th
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
 from shared.ids import Id
 
@@ -22,6 +22,8 @@ class Command(BaseModel):
 
     verb: ClassVar[str]
     owner: ClassVar[str]
+    or_else: ClassVar[tuple[str, ...]] = ()
+    """Fields that none has to have alone, and of which one must be there: the first to come to mind."""
 
     id: Id | None = Field(
         default=None, description="Chosen by the sender; the same id acts once and is answered again."
@@ -41,17 +43,40 @@ class Command(BaseModel):
 
 
 class AgentCommand(Command):
+    changes_session: ClassVar[bool] = True
+
     agent: Id
 
     def concerns(self) -> str | None:
-        return self.agent
+        return self.agent if self.changes_session else None
 
 
 class Spawn(AgentCommand):
-    """Start the agent, and keep it running. What already runs is left alone, and the reply says so."""
+    """Start the agent, and keep it running. What already runs is left alone, and the reply says so.
+
+    What is said here beside the name holds until the agent is stopped or started by another command; the fleet file
+    stays as it is.
+    """
 
     verb = "spawn"
     owner = "spawner"
+
+    prompt: str | None = Field(default=None, description="Instead of the agent's own.")
+    model: str | None = Field(default=None, max_length=200, description="Instead of the agent's own.")
+    backend: Id | None = Field(default=None, description="Instead of the agent's own; one that the fleet file has.")
+    dir: str | None = Field(
+        default=None, max_length=4096, description="Instead of the agent's own; inside the allowed workspaces."
+    )
+
+
+class SpawnAll(Command):
+    """Start every agent that the fleet file declares as enabled, a few at a time."""
+
+    verb = "spawn_all"
+    owner = "spawner"
+
+    def concerns(self) -> str | None:
+        return "*"
 
 
 class Stop(AgentCommand):
@@ -76,10 +101,107 @@ class StopAll(Command):
 
 
 class Restart(AgentCommand):
-    """End the agent's session and start a new one."""
+    """End the agent's session and start a new one, which takes up the conversation if it can."""
 
     verb = "restart"
     owner = "spawner"
+
+    fresh: bool = Field(default=False, description="Begin a new conversation.")
+
+
+class Resume(AgentCommand):
+    """Start the agent where its conversation ended. What already runs is left alone, and the reply says so."""
+
+    verb = "resume"
+    owner = "spawner"
+
+    conversation: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$",
+        description="The agent's own id of it; default: the last one.",
+    )
+
+
+class Delete(AgentCommand):
+    """End the agent's session and forget its record. The files of its conversation stay, unless told otherwise."""
+
+    verb = "delete"
+    owner = "spawner"
+
+    purge_conversation: bool = Field(default=False, description="Remove the agent's own file of the conversation too.")
+
+
+class Forget(AgentCommand):
+    """Forget the agent's record and leave its session to itself, if it has one."""
+
+    verb = "forget"
+    owner = "spawner"
+
+
+class Adopt(AgentCommand):
+    """Take over a tmux session that somebody else started, under a name."""
+
+    verb = "adopt"
+    owner = "spawner"
+
+    session: str = Field(min_length=1, max_length=200, description="The name of the tmux session.")
+    backend: Id | None = Field(default=None, description="Default: the declared agent's, else by the program it runs.")
+
+
+class Send(AgentCommand):
+    """Type a text into the agent's input box and submit it, or press keys.
+
+    The text waits while a dialog is on the screen, and the reply says why.
+    """
+
+    verb = "send"
+    owner = "spawner"
+    or_else = ("text",)
+    changes_session = False
+
+    text: str | None = Field(default=None, min_length=1)
+    keys: list[str] | None = Field(
+        default=None, min_length=1, max_length=100, description="By tmux's names: Enter, Escape, Up, C-c, a."
+    )
+    when: Literal["now", "idle"] = Field(
+        default="now", description="`idle`: not before the agent has finished what it does."
+    )
+    as_command: bool = Field(
+        default=False, description="The text is meant for the agent's program, as `/compact` is, and not for its model."
+    )
+    wait_s: float = Field(
+        default=3600.0, ge=0, le=7 * 24 * 3600, description="How long it may wait for a free input box."
+    )
+
+    @model_validator(mode="after")
+    def _text_or_keys(self) -> Self:
+        if (self.text is None) == (self.keys is None):
+            raise ValueError("it needs either `text` or `keys`")
+        return self
+
+
+class Interrupt(AgentCommand):
+    """Stop what the agent is doing; it stays, and waits for the next text."""
+
+    verb = "interrupt"
+    owner = "spawner"
+    changes_session = False
+
+
+class Approve(AgentCommand):
+    """Say yes, this once, to the permission that the agent asks for on its screen."""
+
+    verb = "approve"
+    owner = "spawner"
+    changes_session = False
+
+
+class Deny(AgentCommand):
+    """Say no to the permission that the agent asks for on its screen."""
+
+    verb = "deny"
+    owner = "spawner"
+    changes_session = False
 
 
 class Replay(Command):
@@ -96,7 +218,14 @@ class Replay(Command):
         return self.service
 
 
-VERBS: Mapping[str, type[Command]] = {command.verb: command for command in (Spawn, Stop, StopAll, Restart, Replay)}
+VERBS: Mapping[str, type[Command]] = {
+    command.verb: command
+    for command in (
+        *(Spawn, SpawnAll, Stop, StopAll, Restart, Resume, Delete, Forget, Adopt),
+        *(Send, Interrupt, Approve, Deny),
+        Replay,
+    )
+}
 
 
 class Reply(BaseModel):
@@ -110,9 +239,10 @@ class Reply(BaseModel):
     said: str = Field(description="What was done, or what is wrong and what to do about it.")
     code: str = Field(
         default="ok",
-        description="`ok`, `malformed`, `unknown_verb`, `unknown_agent`, `unknown_service`, `refused`, `expired`"
-        " or `retained`.",
+        description="`ok`, `waiting`, `malformed`, `unknown_verb`, `unknown_agent`, `unknown_service`, `refused`,"
+        " `expired` or `retained`.",
     )
+    final: bool = Field(default=True, description="False: it is under way, `said` tells what it waits for; more comes.")
     result: dict[str, Any] = {}
     by: str = Field(description="The service that answers.")
     time: AwareDatetime

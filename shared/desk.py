@@ -150,8 +150,9 @@ def read_command(kind: type[Command], payload: bytes) -> Command:
 
 
 def _example(kind: type[Command]) -> str:
-    samples = {"agent": '"agent": "builder"', "service": '"service": "spawner"', "after": '"after": 0'}
-    needed = [samples[name] for name, field in kind.model_fields.items() if field.is_required()]
+    samples = {"agent": "builder", "service": "spawner", "after": 0, "session": "work", "text": "run the tests"}
+    wanted = [name for name, field in kind.model_fields.items() if field.is_required()]
+    needed = [f"{json.dumps(name)}: {json.dumps(samples[name])}" for name in [*wanted, *kind.or_else]]
     return "{" + ", ".join(needed) + "}"
 
 

@@ -68,6 +68,7 @@ class Running(AgentEvent):
     session: str
     pane: str
     pid: int
+    conversation: str | None = Field(default=None, description="The agent's own id of it, where that is known.")
 
 
 class AgentSpawned(Running):
@@ -87,6 +88,19 @@ class AgentRestarted(Running):
     )
 
 
+class AgentResumed(Running):
+    """A session was started that takes up an earlier conversation, on request."""
+
+    kind: Literal["resumed"] = "resumed"
+    reason: str
+
+
+class AgentAdopted(Running):
+    """A session that somebody else had started is kept as an agent from now on."""
+
+    kind: Literal["adopted"] = "adopted"
+
+
 class AgentStopped(AgentEvent):
     """The agent's session was ended on request."""
 
@@ -102,6 +116,7 @@ class AgentExited(AgentEvent):
     kind: Literal["exited"] = "exited"
     spawn: Id
     exit_status: int | None = None
+    last_words: str = Field(default="", description="The last line on its screen, where it did not end well.")
 
 
 class AgentGaveUp(AgentEvent):
@@ -111,8 +126,38 @@ class AgentGaveUp(AgentEvent):
     reason: str
 
 
+class AgentDeleted(AgentEvent):
+    """The agent's record is no longer kept."""
+
+    kind: Literal["deleted"] = "deleted"
+    spawn: Id | None = None
+    reason: str
+    session_left: bool = Field(default=False, description="Its session goes on, and nobody keeps it.")
+    purged: str | None = Field(default=None, description="The file of its conversation that was removed.")
+
+
+class AgentSent(AgentEvent):
+    """A text was typed into the agent's input box and submitted, or keys were pressed."""
+
+    kind: Literal["sent"] = "sent"
+    spawn: Id
+    what: Literal["text", "prompt", "keys", "interrupt", "approve", "deny"]
+    size: int = Field(ge=0, description="Bytes of the text, or how many keys.")
+    confirmed: Literal["transcript", "screen", "none"] = Field(description="By what it is known to have arrived.")
+    reason: str
+
+
 Lifecycle = Annotated[
-    AgentSpawned | AgentRestarted | AgentStopped | AgentExited | AgentGaveUp, Field(discriminator="kind")
+    AgentSpawned
+    | AgentRestarted
+    | AgentResumed
+    | AgentAdopted
+    | AgentStopped
+    | AgentExited
+    | AgentGaveUp
+    | AgentDeleted
+    | AgentSent,
+    Field(discriminator="kind"),
 ]
 
 
@@ -156,6 +201,7 @@ class AgentState(Data):
     pane: str | None = None
     pid: int | None = None
     spawn: Id | None = None
+    conversation: str | None = Field(default=None, description="The agent's own id of what it works on.")
     drifts: list[str] = []
 
 

@@ -31,9 +31,14 @@ class Registrar:
             record = fold(after.get(agent), heard.envelope)
             if record is not None:
                 after[agent] = record
+            else:
+                after.pop(agent, None)
         changed = {agent: record for agent, record in after.items() if before.get(agent) != record}
-        if changed:
-            self._file.write(changed)  # before the cursors move: a crash in between folds the same events once more
+        gone = before.keys() - after.keys()
+        if changed or gone:
+            self._file.write(
+                changed, gone
+            )  # before the cursors move: a crash in between folds the same events once more
         self._show(turn, after)
 
     def _show(self, turn: Turn, records: dict[str, AgentRecord]) -> None:
