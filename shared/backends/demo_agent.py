@@ -1,26 +1,222 @@
-"""A stand-in for a coding agent: works a little, waits a little, answers what is typed. Needs nothing but Python."""
+"""A stand-in for a coding agent: works a little, waits a little, answers what is typed. Needs nothing but Python.
 
+It has what real agents have and what makes typing into them hard: an input box that is redrawn, pastes that are shown
+as a placeholder, a permission dialog (say `ask …`), work that can be interrupted, conversations that can be resumed.
+"""
+
+import argparse
+import codecs
+import contextlib
+import json
+import os
 import random
+import re
 import select
+import shutil
 import sys
+import termios
 import time
+import tty
+from collections.abc import Iterator
+from pathlib import Path
 
 STEPS = ("reading the code", "thinking", "editing", "running the tests", "writing a commit message")
+PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
+SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[A-Z])")
+SHOWN_AT_MOST = 600
+KEYS_WITHIN_S = 0.05
+
+
+class Conversation:
+    """What was said, in a file beside the fleet's own, so that it can be taken up again."""
+
+    def __init__(self, name: str, *, resume: bool) -> None:
+        fleet = os.environ.get("MUSTER_FLEET")
+        self._path = Path(fleet).parent / ".muster" / "demo" / f"{name}.jsonl" if fleet and name else None
+        if resume and (self._path is None or not self._path.exists()):
+            sys.exit(f"demo agent: there is no conversation {name}")
+
+    def note(self, who: str, text: str) -> None:
+        if self._path is None:
+            return
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"time": time.time(), "who": who, "text": text}) + "\n")
+
+
+class Terminal:
+    """Lines that scroll, and below them a box that is drawn anew after every change."""
+
+    def __init__(self) -> None:
+        self._drawn = 0
+
+    def draw(self, said: list[str], block: list[str]) -> None:
+        if self._drawn:
+            sys.stdout.write(f"\x1b[{self._drawn - 1}A" if self._drawn > 1 else "")
+            sys.stdout.write("\r\x1b[J")
+        sys.stdout.write("".join(f"{line}\r\n" for line in said))
+        sys.stdout.write("\r\n".join(block))
+        sys.stdout.flush()
+        self._drawn = len(block)
+
+    def columns(self) -> int:
+        return shutil.get_terminal_size().columns
+
+
+class Agent:
+    def __init__(self, name: str, conversation: Conversation) -> None:
+        self._chance = random.Random(name)  # noqa: S311 - the same agent tells the same story each time
+        self._conversation = conversation
+        self._terminal = Terminal()
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace")
+        self._keys = ""
+        self._text = ""
+        self._asks = ""
+        self._works_until = 0.0
+        self._said: list[str] = []
+        self.ended = False
+
+    def run(self) -> None:
+        while not self.ended:
+            self._terminal.draw(self._said, self._block())
+            self._said.clear()
+            if self._wait_for_keys():
+                self._read_keys()
+            elif not self._asks:
+                self._said.append(f"* {self._chance.choice(STEPS)} ...")
+
+    def say(self, line: str) -> None:
+        self._said.append(line)
+
+    def submit(self, text: str) -> None:
+        """Take a message as if somebody had typed it."""
+        self._conversation.note("user", text)
+        first = " ".join(text.split())
+        self._said.append(f"> heard: {first[:60]}{'…' if len(first) > 60 else ''}")
+        if text.strip() == "exit":
+            self.ended = True
+        elif text.startswith("ask"):
+            self._asks = first[:40]
+        elif text.startswith("work"):
+            seconds = re.search(r"\d+", text)
+            self._works_until = time.monotonic() + float(seconds[0] if seconds else 10)
+        self._conversation.note("agent", "All done.")
+
+    # --- what is seen ---
+
+    def _block(self) -> list[str]:
+        columns = self._terminal.columns()
+        rule = "─" * columns
+        if self._asks:
+            return [rule, f"Do you allow this? {self._asks}", "  1. Yes", "  2. No", "1 or 2 · esc to refuse"]
+        footer = "  working · esc to interrupt" if self._is_working() else "  demo agent · enter to send"
+        return [rule, *self._box(columns - 3), rule, footer]
+
+    def _box(self, width: int) -> list[str]:
+        if not self._text:
+            return ["› \x1b[2mtype a message\x1b[0m"]
+        if len(self._text) > SHOWN_AT_MOST:
+            return [f"› [pasted {len(self._text)} characters]"]
+        lines = [line[at : at + width] for line in self._text.split("\n") for at in range(0, max(1, len(line)), width)]
+        return [("› " if place == 0 else "  ") + line for place, line in enumerate(lines)]
+
+    def _is_working(self) -> bool:
+        return time.monotonic() < self._works_until
+
+    # --- what is typed ---
+
+    def _wait_for_keys(self) -> bool:
+        wait_s = 0.3 if self._is_working() else self._chance.uniform(1.0, 4.0)
+        return bool(select.select([0], [], [], wait_s)[0])
+
+    def _read_keys(self) -> None:
+        data = os.read(0, 1 << 16)
+        if not data:
+            self.ended = True
+        self._keys += self._decode.decode(data)
+        while self._keys and not self.ended and self._take():
+            pass
+
+    def _take(self) -> bool:
+        """Take one key or paste off what was typed; False when more has to come first."""
+        if self._keys.startswith(PASTE_BEGINS):
+            text, ended, rest = self._keys.removeprefix(PASTE_BEGINS).partition(PASTE_ENDS)
+            if not ended:
+                return False
+            self._keys = rest
+            if not self._asks:
+                self._text += text
+        elif found := SEQUENCE.match(self._keys):
+            self._keys = self._keys[found.end() :]
+        elif self._keys == "\x1b" and select.select([0], [], [], KEYS_WITHIN_S)[0]:
+            return False
+        else:
+            key, self._keys = self._keys[0], self._keys[1:]
+            self._press(key)
+        return True
+
+    def _press(self, key: str) -> None:
+        if self._asks:
+            self._answer(key)
+        elif key == "\r":
+            text, self._text = self._text, ""
+            if text.strip():
+                self.submit(text)
+        elif key == "\x1b":
+            if self._is_working():
+                self._works_until = 0.0
+                self._said.append("* interrupted")
+        elif key == "\x15":
+            self._text = ""
+        elif key in ("\x7f", "\b"):
+            self._text = self._text[:-1]
+        elif key == "\x03":
+            self.ended = True
+        elif key.isprintable() or key == "\n":
+            self._text += key
+
+    def _answer(self, key: str) -> None:
+        if key in ("1", "y"):
+            self._said.append("* allowed")
+        elif key in ("2", "n", "\x1b"):
+            self._said.append("* refused")
+        else:
+            return
+        self._asks = ""
+
+
+@contextlib.contextmanager
+def raw_terminal() -> Iterator[None]:
+    if not sys.stdin.isatty():
+        yield
+        return
+    before = termios.tcgetattr(0)
+    tty.setraw(0)
+    sys.stdout.write("\x1b[?2004h")
+    try:
+        yield
+    finally:
+        sys.stdout.write("\x1b[?2004l\r\n")
+        termios.tcsetattr(0, termios.TCSADRAIN, before)
 
 
 def main() -> None:
-    agent, prompt = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    print(f"demo agent {agent}" + (f": {prompt}" if prompt else ""), flush=True)
-    chance = random.Random(agent)  # noqa: S311 - the same agent tells the same story each time
-    while True:
-        print(f"* {chance.choice(STEPS)} ...", flush=True)
-        deadline = time.monotonic() + chance.uniform(1.0, 4.0)
-        while (left := deadline - time.monotonic()) > 0:
-            if select.select([sys.stdin], [], [], left)[0]:
-                line = sys.stdin.readline()
-                if not line or line.strip() == "exit":
-                    return
-                print(f"> heard: {line.strip()}", flush=True)
+    parser = argparse.ArgumentParser(prog="demo agent")
+    parser.add_argument("name")
+    parser.add_argument("--conversation", default="")
+    parser.add_argument("--resume", default="")
+    parser.add_argument("--model", default="")
+    parser.add_argument("--prompt", default="")
+    given = parser.parse_args()
+    conversation = Conversation(given.resume or given.conversation, resume=bool(given.resume))
+    agent = Agent(given.name, conversation)
+    agent.say(f"demo agent {given.name}" + (f" on {given.model}" if given.model else ""))
+    if given.resume:
+        agent.say(f"* taking up the conversation {given.resume}")
+    if given.prompt:
+        agent.submit(given.prompt)
+    with raw_terminal():
+        agent.run()
 
 
 if __name__ == "__main__":
