@@ -2,14 +2,28 @@
 
 import sys
 
+from services.spawner.carrying_out import SessionCommands
+from services.spawner.keeping import Keeper
+from services.spawner.logs import LogKeeper
+from services.spawner.presses import Presses
+from services.spawner.records import Records
 from services.spawner.service import Spawner
+from services.spawner.texts import Texts
+from services.spawner.typist import Typist
 from shared.process import Wiring, serve
 from shared.tmux import Tmux
 
 
 def build(wiring: Wiring) -> Spawner:
-    tmux = Tmux(wiring.fleet.declared.tmux.socket, on_change=wiring.nudge)
-    return Spawner(wiring.fleet_file, tmux, wiring.log)
+    fleet = wiring.fleet
+    tmux = Tmux(fleet.declared.tmux.socket, on_change=wiring.nudge)
+    settings = fleet.declared.logs
+    logs = LogKeeper(tmux, fleet.logs, max_bytes=int(settings.max_mb * 1_000_000), keep=settings.keep)
+    records = Records()
+    keeper = Keeper(tmux, logs.path_for)
+    commands = SessionCommands(tmux, keeper, records.purge)
+    typist = Typist(Texts(tmux, records), Presses(tmux))
+    return Spawner(wiring.fleet_file, tmux, keeper, commands, typist, logs, wiring.log)
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from services.spawner.restarts import GiveUp, RestartAt, next_restart, worth_remembering
 from shared.fleet import RestartPolicy
@@ -18,10 +18,27 @@ class Known:
     """What somebody asked for; None leaves it to the fleet file."""
     spawn: str | None = None
     """The newest session that was told to the world."""
+    spawns: int = 0
+    """How many sessions there were; the id of the next one follows from it."""
     alive: bool = False
     """Whether that session was there when we last looked."""
     deaths: list[float] = field(default_factory=list)
     gave_up: bool = False
+    started: float = 0.0
+    conversation: str | None = None
+    """The agent's own id of what it works on, where that is known."""
+    workspace: str = ""
+    """Where the newest session was started."""
+    resumed: bool = False
+    """Whether the newest session was started to take up an earlier conversation."""
+    resuming: str | None = None
+    """The command that asked for it and waits to hear whether the agent did."""
+    order: dict[str, str] = field(default_factory=dict)
+    """How the newest start differs from the fleet file, on request."""
+    prompt: str = ""
+    """What is still to be typed into the newest session, before anything else."""
+    adopted: dict[str, str] | None = None
+    """Backend and workspace of an agent that was taken over and that the fleet file does not have."""
 
     @classmethod
     def read(cls, kept: dict[str, Any] | None) -> "Known":
@@ -29,6 +46,17 @@ class Known:
             return cls()
         wish = kept.get("wish")
         return cls(**{**kept, "wish": Desired(wish) if wish else None})
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the fleet file says about keeping one agent."""
+
+    restart: RestartPolicy
+    once: bool = False
+    """A task: it is not started again."""
+    refused_within_s: float = 20.0
+    otherwise: Literal["fresh", "stop"] = "fresh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +83,8 @@ class Start:
     reason: str
     attempt: int
     replaces: str | None
+    fresh: bool = False
+    """Begin a new conversation, whatever the agent's policy says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +99,10 @@ class LookAgain:
 
 Action = Claim | Bury | NoteDeath | Start | SayGaveUp | LookAgain
 
+REFUSED = "the agent refused to take up its conversation"
 
-def decide(known: Known, wish: Desired, pane: Pane | None, policy: RestartPolicy, now: float) -> Iterator[Action]:
+
+def decide(known: Known, wish: Desired, pane: Pane | None, rules: Rules, now: float) -> Iterator[Action]:
     """Keep the agent as people want it. `pane` is its stamped session, if tmux has one."""
     if pane is not None and not pane.dead:
         if pane.spawn != known.spawn or not known.alive:
@@ -83,13 +115,36 @@ def decide(known: Known, wish: Desired, pane: Pane | None, policy: RestartPolicy
     if known.spawn is None:
         yield Start("declared in the fleet file", attempt=0, replaces=None)
         return
+    if rules.once:
+        if known.alive:
+            yield NoteDeath(replace(known, alive=False))
+        return
+    if refused_to_resume(known, pane, rules, now):
+        yield from _after_refusal(known, rules)
+        return
     if any(death > now for death in known.deaths):
         known = replace(known, deaths=[min(death, now) for death in known.deaths])  # the clock was set back
     if known.alive or (pane is not None and pane.spawn != known.spawn):
-        deaths = worth_remembering(policy, [*known.deaths, now])
+        deaths = worth_remembering(rules.restart, [*known.deaths, now])
         known = replace(known, alive=False, deaths=deaths)
         yield NoteDeath(known)
-    yield from _restart(known, policy, now)
+    yield from _restart(known, rules.restart, now)
+
+
+def refused_to_resume(known: Known, pane: Pane | None, rules: Rules, now: float) -> bool:
+    """Whether the agent ended because it has no such conversation: soon, by itself, and not content."""
+    if pane is None or not known.resumed or pane.spawn != known.spawn:
+        return False
+    by_itself = pane.dead_status is not None and pane.dead_status > 0
+    return by_itself and 0 <= now - known.started <= rules.refused_within_s
+
+
+def _after_refusal(known: Known, rules: Rules) -> Iterator[Action]:
+    yield NoteDeath(replace(known, alive=False, resumed=False, conversation=None))
+    if rules.otherwise == "fresh":
+        yield Start(f"{REFUSED}; it began a new one", attempt=0, replaces=known.spawn, fresh=True)
+    else:
+        yield SayGaveUp(f"{REFUSED}, and the backend's `resume.otherwise` is `stop`")
 
 
 def _restart(known: Known, policy: RestartPolicy, now: float) -> Iterator[Action]:

@@ -1,0 +1,311 @@
+"""Carrying out what is asked about sessions. After a crash, a command that was begun goes on where it was."""
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from services.spawner.adoption import backend_of
+from services.spawner.asking import by, spawn_of
+from services.spawner.decide import Known
+from services.spawner.keeping import Begun, Keeper
+from services.spawner.scene import Scene
+from services.spawner.sessions import Conversation, Order, can_resume
+from shared.commands import Adopt, AgentCommand, Delete, Forget, Restart, Resume, Spawn, SpawnAll, Stop, StopAll
+from shared.errors import MusterError, Retryable
+from shared.events import AgentAdopted, AgentDeleted, AgentRestarted, AgentResumed, AgentStopped
+from shared.fleet.faults import allowed
+from shared.states import Desired
+from shared.tmux import Pane, Tmux
+from shared.turn import Asked
+
+QUEUES_FOR_S = 600.0
+"""How long a start may wait for its turn."""
+
+
+class Refusal(MusterError):
+    """A command that can't be carried out as things are."""
+
+
+class SessionCommands:
+    """Spawn, stop, restart, resume, delete, forget, adopt."""
+
+    def __init__(self, tmux: Tmux, keeper: Keeper, purge: Callable[[Scene, str, str], Path | None]) -> None:
+        self._tmux = tmux
+        self._keeper = keeper
+        self._purge = purge
+        self.resting: set[str] = set()
+        """Agents that were ended only for as long as this process lives: the fleet goes down, the wish stays."""
+
+    def carry_out(self, scene: Scene, asked: Asked) -> None:
+        command = asked.command
+        try:
+            match command:
+                case Spawn():
+                    self._spawn(scene, asked, command)
+                case Restart():
+                    self._restart(scene, asked, command)
+                case Resume():
+                    self._resume(scene, asked, command)
+                case Stop(agent=agent, for_now=for_now):
+                    self._stop(scene, asked, agent, for_now=for_now)
+                case SpawnAll():
+                    self._spawn_all(scene, asked)
+                case StopAll(for_now=for_now):
+                    self._stop_all(scene, asked, for_now=for_now)
+                case Delete():
+                    self._delete(scene, asked, command)
+                case Forget(agent=agent):
+                    self._forget(scene, asked, agent)
+                case Adopt():
+                    self._adopt(scene, asked, command)
+        except Retryable:
+            raise
+        except MusterError as error:
+            scene.turn.answer(asked, str(error), code="refused")
+
+    # --- starting ---
+
+    def _spawn(self, scene: Scene, asked: Asked, command: Spawn) -> None:
+        agent, fresh = command.agent, spawn_of(asked.request)
+        self._must_be_declared(scene, agent)
+        self.resting.discard(agent)
+        known = _wanted(scene.known(agent))
+        pane = scene.running(agent)
+        if pane is not None and pane.spawn != fresh:
+            scene.remember(agent, known)
+            said = f"{agent} runs already" + (
+                ", as it was started: what was asked otherwise is not taken up" * _differs(command)
+            )
+            scene.turn.answer(asked, said, agent=agent, spawn=pane.spawn, already=True)
+            return
+        order = Order(command.prompt, command.model, command.backend, command.dir)
+        launch = self._keeper.plan(scene, agent, fresh, order, None)
+        if pane is None and self._queues(scene, asked, agent):
+            return
+        pane = pane or self._start_anew(scene, agent, lambda: self._keeper.launch(scene, launch, fresh))
+        known = replace(known, order={key: value for key, value in asdict(order).items() if value is not None})
+        self._keeper.tell_running(scene, agent, pane, launch, known, Begun(cause=asked.request.id))
+        scene.turn.answer(asked, f"{agent} was started", agent=agent, spawn=pane.spawn, session=pane.session)
+
+    def _spawn_all(self, scene: Scene, asked: Asked) -> None:
+        """The keeper does the work, a few at a time; this only makes it wanted."""
+        wanted = [name for name, agent in scene.fleet.agents.items() if agent.enabled]
+        started = [name for name in wanted if scene.running(name) is None]
+        for agent in started:
+            self.resting.discard(agent)
+            scene.remember(agent, _wanted(scene.known(agent)))
+        said = f"{len(started)} are being started" if started else "all run already"
+        scene.turn.answer(asked, said, agents=started)
+
+    def _restart(self, scene: Scene, asked: Asked, command: Restart) -> None:
+        agent, fresh = command.agent, spawn_of(asked.request)
+        self._must_be_declared(scene, agent)
+        self.resting.discard(agent)
+        known = _wanted(scene.known(agent))
+        resume = None if command.fresh else self._keeper.conversation(scene, agent, known)
+        # Planned before anything is ended: a session that can't be made again is left alone.
+        launch = self._keeper.plan(scene, agent, fresh, Order(), resume)
+        pane = scene.panes.get(agent)
+        if pane is None or pane.spawn != fresh:
+            if pane is not None:
+                self._tmux.kill(pane.session_id, spawn=pane.spawn)
+            pane = self._keeper.launch(scene, launch, fresh)
+        more = {"replaces": known.spawn, "reason": by(asked), "attempt": 0}
+        begun = Begun(AgentRestarted, asked.request.id, more)
+        self._keeper.tell_running(scene, agent, pane, launch, replace(known, order={}), begun)
+        how = "; it takes up its conversation" if launch.resumed else ""
+        scene.turn.answer(asked, f"{agent} was restarted{how}", agent=agent, spawn=pane.spawn, session=pane.session)
+
+    def _resume(self, scene: Scene, asked: Asked, command: Resume) -> None:
+        agent, fresh = command.agent, spawn_of(asked.request)
+        self._must_be_declared(scene, agent)
+        known, pane = scene.known(agent), scene.running(agent)
+        if asked.request.id == known.resuming:
+            self._watch_resume(scene, asked, agent, known)
+            return
+        self.resting.discard(agent)
+        if pane is not None and pane.spawn != fresh:
+            scene.remember(agent, _wanted(known))
+            of = f", with the conversation {known.conversation}" if known.conversation else ""
+            scene.turn.answer(asked, f"{agent} runs already{of}", agent=agent, spawn=pane.spawn, already=True)
+            return
+        wanted = Conversation(command.conversation or known.conversation)
+        if not can_resume(scene.backend(agent), wanted):
+            raise Refusal(f"the backend {scene.backend_name(agent)!r} has no way to take up a conversation")
+        launch = self._keeper.plan(scene, agent, fresh, Order(**known.order), wanted)
+        if pane is None and self._queues(scene, asked, agent):
+            return
+        pane = pane or self._start_anew(scene, agent, lambda: self._keeper.launch(scene, launch, fresh))
+        begun = Begun(AgentResumed, asked.request.id, {"reason": by(asked)})
+        known = replace(_wanted(known), resuming=asked.request.id)
+        self._keeper.tell_running(scene, agent, pane, launch, known, begun)
+        self._wait(scene, asked, f"{agent} was started, and takes up its conversation")
+
+    def _watch_resume(self, scene: Scene, asked: Asked, agent: str, known: Known) -> None:
+        """Answer once it is clear whether the agent took its conversation up."""
+        pane, backend = scene.running(agent), scene.backend(agent)
+        result = {"agent": agent, "spawn": known.spawn, "conversation": known.conversation}
+        if known.gave_up:
+            answer = (f"{agent} refused to take up its conversation, and stays down", "refused")
+        elif not known.resumed:
+            answer = (f"{agent} refused to take up its conversation and began a new one", "ok")
+        elif pane is not None and self._keeper.is_ready(pane, backend):
+            answer = (f"{agent} took up its conversation", "ok")
+        elif scene.now - known.started > backend.ready_within_s:
+            answer = (f"{agent} was started to take up its conversation; it does not show yet that it did", "ok")
+        else:
+            self._wait(scene, asked, f"{agent} was started, and takes up its conversation")
+            return
+        scene.remember(agent, replace(known, resuming=None))
+        scene.turn.answer(asked, answer[0], code=answer[1], fresh=not known.resumed, **result)
+
+    def _wait(self, scene: Scene, asked: Asked, said: str) -> None:
+        scene.turn.hold(asked, said, scene.turn.now.replace(microsecond=0) + timedelta(seconds=QUEUES_FOR_S))
+        scene.turn.again_at(scene.turn.now + timedelta(seconds=0.2))
+
+    def _queues(self, scene: Scene, asked: Asked, agent: str) -> bool:
+        due = self._keeper.waits_for_turn(scene)
+        if due is None:
+            return False
+        until = scene.turn.now.fromtimestamp(asked.request.asked + QUEUES_FOR_S, scene.turn.now.tzinfo)
+        scene.turn.hold(asked, f"{agent} waits for its turn: a few agents are started at a time", until)
+        scene.turn.again_at(due)
+        return True
+
+    def _start_anew(self, scene: Scene, agent: str, launch: Callable[[], Pane]) -> Pane:
+        dead = scene.panes.get(agent)
+        if dead is not None:
+            self._keeper.bury(scene, agent, dead)
+        return launch()
+
+    def _must_be_declared(self, scene: Scene, agent: str) -> None:
+        if agent not in scene.fleet.agents:
+            raise Refusal(
+                f"{agent!r} was adopted and is not in {scene.fleet.path.name}: it can't be started from there"
+            )
+
+    # --- ending ---
+
+    def _stop(self, scene: Scene, asked: Asked, agent: str, *, for_now: bool) -> None:
+        ran = scene.running(agent) is not None
+        self._end(scene, asked, agent, for_now=for_now)
+        said = f"{agent} was stopped" if ran else f"{agent} was not running, and stays down"
+        scene.turn.answer(asked, said, agent=agent)
+
+    def _stop_all(self, scene: Scene, asked: Asked, *, for_now: bool) -> None:
+        ended = [agent for agent in scene.panes if scene.running(agent)]
+        for agent in {**dict.fromkeys(scene.fleet.agents), **scene.panes}:
+            self._end(scene, asked, agent, for_now=for_now)
+        said = f"{', '.join(ended)}: stopped" if ended else "no agent was running"
+        scene.turn.answer(asked, said, agents=ended)
+
+    def _end(self, scene: Scene, asked: Asked, agent: str, *, for_now: bool) -> None:
+        known, pane = scene.known(agent), scene.panes.pop(agent, None)
+        if pane is not None:
+            self._tmux.kill(pane.session_id, spawn=pane.spawn)
+        if for_now:
+            self.resting.add(agent)
+        wish = known.wish if for_now else Desired.STOPPED
+        scene.remember(agent, replace(known, wish=wish, alive=False, gave_up=False, deaths=[], prompt=""))
+        if pane is not None or known.alive or not (for_now or known.wish is Desired.STOPPED):
+            spawn = pane.spawn if pane is not None else known.spawn
+            stopped = AgentStopped(agent=agent, spawn=spawn, reason=by(asked), for_now=for_now)
+            scene.turn.tell(stopped, cause=asked.request.id)
+
+    def _delete(self, scene: Scene, asked: Asked, command: Delete) -> None:
+        agent, known, pane = command.agent, scene.known(command.agent), scene.panes.pop(command.agent, None)
+        if pane is not None:
+            self._tmux.kill(pane.session_id, spawn=pane.spawn)
+        purged: Path | None = None
+        kept = ""
+        if command.purge_conversation:
+            purged = self._purge(scene, agent, known.conversation) if known.conversation else None
+            kept = "" if purged else "; no file of its conversation was found, so none was removed"
+        self._drop(scene, agent, known)
+        spawn = pane.spawn if pane is not None else known.spawn
+        removed = str(purged) if purged else None
+        deleted = AgentDeleted(agent=agent, spawn=spawn, reason=by(asked), purged=removed)
+        scene.turn.tell(deleted, cause=asked.request.id)
+        said = f"{agent} was deleted" + (", and its conversation with it" if purged else kept)
+        scene.turn.answer(asked, said, agent=agent, purged=removed)
+
+    def _forget(self, scene: Scene, asked: Asked, agent: str) -> None:
+        known, pane = scene.known(agent), scene.panes.pop(agent, None)
+        if pane is not None:
+            self._tmux.unstamp(pane.session_id)
+        self._drop(scene, agent, known)
+        spawn = pane.spawn if pane is not None else known.spawn
+        left = pane is not None
+        deleted = AgentDeleted(agent=agent, spawn=spawn, reason=by(asked), session_left=left)
+        scene.turn.tell(deleted, cause=asked.request.id)
+        went_on = f"; the tmux session {pane.session!r} goes on without Muster" if pane is not None else ""
+        scene.turn.answer(asked, f"{agent} was forgotten{went_on}", agent=agent)
+
+    def _drop(self, scene: Scene, agent: str, known: Known) -> None:
+        """Keep nothing of the agent but that it is not wanted, and how many sessions it had."""
+        if agent in scene.fleet.agents:
+            scene.remember(agent, Known(wish=Desired.STOPPED, spawns=known.spawns + 1))
+        else:
+            scene.forget(agent)
+
+    # --- taking over ---
+
+    def _adopt(self, scene: Scene, asked: Asked, command: Adopt) -> None:
+        agent, fresh = command.agent, spawn_of(asked.request)
+        pane = scene.panes.get(agent)
+        if pane is not None and pane.spawn != fresh:
+            raise Refusal(f"{agent} has a session already, {pane.session!r}; stop or forget it first")
+        known = scene.known(agent)
+        found = pane or scene.strangers.get(command.session)
+        if found is None:
+            ours = [name for name, each in scene.panes.items() if each.session == command.session]
+            names = sorted(scene.strangers)
+            raise Refusal(
+                f"the session {command.session!r} is the agent {ours[0]} already"
+                if ours
+                else f"tmux has no session {command.session!r}; {allowed(command.session, names)}"
+            )
+        if found.dead:
+            raise Refusal(f"the program in the session {command.session!r} has ended")
+        if found.fleet:
+            raise Refusal(f"the session {command.session!r} belongs to another fleet")
+        backend = command.backend or self._backend_for(scene, agent, found)
+        if backend not in scene.fleet.backends:
+            raise Refusal(f"there is no backend {backend!r}; {allowed(backend, sorted(scene.fleet.backends))}")
+        stamped = pane or self._tmux.stamp(command.session, agent=agent, spawn=fresh, fleet=scene.fleet.stamp)
+        if stamped is None:
+            raise Refusal(f"the session {command.session!r} has just ended")
+        scene.panes[agent] = stamped
+        known = replace(_wanted(known), adopted={"backend": backend, "workspace": found.path}, conversation=None)
+        scene.remember(agent, known)
+        self._keeper.tell_running(scene, agent, stamped, None, known, Begun(AgentAdopted, asked.request.id))
+        scene.turn.answer(asked, f"{agent} is the session {found.session!r} from now on", agent=agent, backend=backend)
+
+    def _backend_for(self, scene: Scene, agent: str, pane: Pane) -> str:
+        if agent in scene.fleet.declared.agents:
+            return scene.fleet.agents[agent].backend
+        found = backend_of(scene.fleet.backends, pane)
+        if found is None:
+            raise Refusal(
+                f"no backend runs the program {pane.command!r} of the session {pane.session!r}; name one:"
+                f" {', '.join(sorted(scene.fleet.backends))}"
+            )
+        return found
+
+
+def no_such_agent(scene: Scene, agent: str) -> str:
+    return f"there is no agent {agent!r} in {scene.fleet.path.name}; {allowed(agent, sorted(scene.fleet.agents))}"
+
+
+def is_about_sessions(command: Any) -> bool:
+    return isinstance(command, SpawnAll | StopAll) or (isinstance(command, AgentCommand) and command.changes_session)
+
+
+def _wanted(known: Known) -> Known:
+    return replace(known, wish=Desired.RUNNING, gave_up=False, deaths=[])
+
+
+def _differs(command: Spawn) -> bool:
+    return any(each is not None for each in (command.prompt, command.model, command.backend, command.dir))

@@ -1,0 +1,197 @@
+"""Bringing one text into an agent's input box, whole, and submitting it once: what to do next. Pure.
+
+Every stage is remembered before it is acted on. After a crash the screen tells what had been done: a box that is empty
+was not pasted into, or was submitted; a box that holds the text was not submitted yet.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Generic, Literal, TypeVar
+
+from shared.fleet.backend import Backend
+from shared.screen import Reading, holds
+
+Confirmed = Literal["transcript", "screen", "none"]
+U = TypeVar("U")
+
+LOOKS_EVERY_S = 0.1
+WAITS_LOOKING_EVERY_S = 1.0
+SHOWS_WITHIN_S = 4.0
+"""A paste that is not in the box by then did not arrive."""
+TAKES_WITHIN_S = 2.0
+"""A text that is still in the box by then was not submitted: the key is pressed again."""
+TOLD_WITHIN_S = 4.0
+"""So long the agent's own record of the conversation is waited for."""
+CLEARS, PASTES, PRESSES = 12, 3, 4
+"""How often each is tried."""
+
+
+class Stage(StrEnum):
+    WAITING = "waiting"  # for an empty input box
+    PASTING = "pasting"  # the paste comes next, or was just made
+    PASTED = "pasted"  # it should appear in the box
+    SUBMITTING = "submitting"  # the key comes next, or was just pressed
+    SUBMITTED = "submitted"  # the agent should have taken it
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How far a text has come. Kept over restarts."""
+
+    id: str
+    spawn: str
+    since: float
+    """When the stage began."""
+    stage: Stage = Stage.WAITING
+    clears: int = 0
+    pastes: int = 0
+    presses: int = 0
+    mark: Any = None
+    """Where the agent's record of the conversation ended when this began."""
+
+    @classmethod
+    def read(cls, kept: dict[str, Any]) -> "Delivery":
+        return cls(**{**kept, "stage": Stage(kept["stage"])})
+
+    def to(self, stage: Stage, now: float, **changes: Any) -> "Delivery":
+        return replace(self, stage=stage, since=now, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing can be done now. With a reason, somebody should know."""
+
+    look_after_s: float = LOOKS_EVERY_S
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Act(Generic[U]):
+    """Do this, and remember how far it is then."""
+
+    after: U
+    what: Literal["nothing", "clear", "paste", "submit"] = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    confirmed: Confirmed
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    reason: str
+
+
+Step = Wait | Act[U] | Done | Fail
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    backend: Backend
+    text: str
+    """What is pasted."""
+    reading: Reading
+    now: float
+    only_idle: bool = False
+    recorded: bool | None = None
+    """Whether the agent's own record of the conversation has the text; None where it keeps none that can be read."""
+    ours: bool = True
+    """Whether this process brought the delivery to its stage: else what was begun may or may not have been done."""
+
+    @property
+    def blind(self) -> bool:
+        """Whether nothing can be told from the screen."""
+        return self.backend.screen.box is None
+
+    @property
+    def holds_it(self) -> bool:
+        return self.reading.box is not None and holds(self.reading.box, self.text, self.backend.screen.placeholder)
+
+
+def advance(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
+    """The next step. Never types where no input box is seen, never submits what is not in it."""
+    match delivery.stage:
+        case Stage.WAITING:
+            return _waiting(delivery, seen)
+        case Stage.PASTING:
+            return _pasting(delivery, seen)
+        case Stage.PASTED:
+            return _pasted(delivery, seen)
+        case Stage.SUBMITTING:
+            return _submitting(delivery, seen)
+        case Stage.SUBMITTED:
+            return _submitted(delivery, seen)
+
+
+def obstacle(seen: Circumstances) -> str:
+    """Why nothing may be typed now; empty when it may."""
+    if seen.reading.dialog is not None:
+        return f"{seen.reading.dialog.says} is on the screen: answer it first"
+    if seen.reading.box is None:
+        return "the agent shows no input box"
+    if seen.reading.working and (seen.only_idle or not seen.backend.typing.while_working):
+        return "the agent is working"
+    return ""
+
+
+def _waiting(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
+    if reason := obstacle(seen):
+        return Wait(WAITS_LOOKING_EVERY_S if seen.reading.dialog else LOOKS_EVERY_S, reason)
+    if not seen.reading.empty or (seen.blind and delivery.clears == 0):
+        if delivery.clears >= CLEARS:
+            return Wait(WAITS_LOOKING_EVERY_S, "the input box holds a text that can't be cleared")
+        return Act(replace(delivery, clears=delivery.clears + 1), "clear")
+    return Act(delivery.to(Stage.PASTING, seen.now))
+
+
+def _pasting(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
+    if seen.holds_it:
+        return Act(delivery.to(Stage.PASTED, seen.now))
+    if obstacle(seen) or not seen.reading.empty or (seen.blind and not seen.ours):
+        return Act(delivery.to(Stage.WAITING, seen.now, clears=0))
+    return Act(delivery.to(Stage.PASTED, seen.now, pastes=delivery.pastes + 1), "paste")
+
+
+def _pasted(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
+    waited_s = seen.now - delivery.since
+    if seen.reading.dialog is not None:
+        return Wait(WAITS_LOOKING_EVERY_S, obstacle(seen))
+    if seen.holds_it or seen.blind:
+        if waited_s < seen.backend.typing.settle_s:
+            return Wait(min(LOOKS_EVERY_S, seen.backend.typing.settle_s))
+        return Act(delivery.to(Stage.SUBMITTING, seen.now))
+    if waited_s < SHOWS_WITHIN_S:
+        return Wait()
+    if delivery.pastes >= PASTES:
+        return Fail("the text does not appear whole in the agent's input box; it was not submitted")
+    return Act(delivery.to(Stage.WAITING, seen.now, clears=0))
+
+
+def _submitting(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
+    if seen.blind and not seen.ours:
+        return Done("none")  # it may have been submitted: twice would be worse than not at all
+    if seen.holds_it or seen.blind:
+        return Act(delivery.to(Stage.SUBMITTED, seen.now, presses=delivery.presses + 1), "submit")
+    if seen.reading.empty or seen.reading.box is None:
+        return Act(delivery.to(Stage.SUBMITTED, seen.now))
+    return Act(delivery.to(Stage.WAITING, seen.now, clears=0))
+
+
+def _submitted(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
+    waited_s = seen.now - delivery.since
+    if seen.recorded:
+        return Done("transcript")
+    if seen.blind:
+        return Done("none")
+    if seen.holds_it:
+        if waited_s < TAKES_WITHIN_S:
+            return Wait()
+        if delivery.presses >= PRESSES:
+            return Fail("the agent does not take the text: it stays in the input box")
+        return Act(delivery.to(Stage.SUBMITTING, seen.now))
+    if seen.recorded is None and seen.reading.empty:
+        return Done("screen")
+    if waited_s < TOLD_WITHIN_S:
+        return Wait()
+    return Done("screen")

@@ -1,0 +1,251 @@
+"""Keeping agents as people want them: starting, claiming, burying, and telling each of it in the same turn."""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from services.spawner.decide import Bury, Claim, Known, LookAgain, NoteDeath, Rules, SayGaveUp, Start, decide
+from services.spawner.environment import to_hide
+from services.spawner.restarts import GiveUp, RestartAt, fleet_restart, fleet_worth_remembering
+from services.spawner.scene import SEED, Scene
+from services.spawner.sessions import CannotStart, Conversation, Launch, Order, can_resume, plan, workspace_of
+from services.spawner.stagger import Stagger
+from shared.events import AgentExited, AgentGaveUp, AgentRestarted, AgentSpawned, Running
+from shared.fleet import Backend, Kind
+from shared.screen import read_screen
+from shared.states import Desired
+from shared.tmux import Pane, Tmux
+
+LIES_S, LIES_AT_MOST_S = 0.3, 1.5
+"""How long a session stays after its program has ended."""
+RESTARTS = "restarts"
+"""Remembered: when the fleet restarted agents."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """How a session came to be."""
+
+    event: type[Running] = AgentSpawned
+    cause: str | None = None
+    more: Mapping[str, Any] | None = None
+    """What the event says beside the facts of the session."""
+
+
+class Keeper:
+    def __init__(self, tmux: Tmux, log_of: Callable[[str], Path], own: Mapping[str, str] | None = None) -> None:
+        self._tmux = tmux
+        self._log_of = log_of
+        self._own = os.environ if own is None else own
+        self._stagger = Stagger()
+        self._dead_since: dict[str, float] = {}
+        """When the program of a spawn was first seen to have ended."""
+
+    # --- keeping what is wanted ---
+
+    def keep(self, scene: Scene, agent: str) -> None:
+        """Do what the agent needs now."""
+        known = scene.known(agent)
+        pane = scene.panes.get(agent)
+        for action in decide(known, self.wish(scene, agent), pane, self._rules(scene, agent), scene.now):
+            match action:
+                case Claim(found):
+                    self._claim(scene, agent, found, known)
+                case Bury(dead):
+                    if self._lies_too_short(scene, dead):
+                        return
+                    self.bury(scene, agent, dead)
+                case NoteDeath(known):
+                    known = replace(known, spawns=known.spawns + 1)
+                    scene.remember(agent, known)
+                case Start():
+                    self._start_by_itself(scene, agent, known, action)
+                case SayGaveUp(reason):
+                    scene.remember(agent, replace(known, gave_up=True))
+                    scene.turn.tell(AgentGaveUp(agent=agent, reason=reason))
+                case LookAgain(when):
+                    scene.turn.again_at(scene.turn.now.fromtimestamp(when, scene.turn.now.tzinfo))
+
+    def wish(self, scene: Scene, agent: str) -> Desired:
+        known = scene.known(agent)
+        if known.wish is not None or agent not in scene.fleet.agents:
+            return known.wish or Desired.STOPPED
+        return Desired.RUNNING if scene.fleet.agents[agent].enabled else Desired.STOPPED
+
+    def _rules(self, scene: Scene, agent: str) -> Rules:
+        if agent not in scene.fleet.agents:
+            return Rules(scene.fleet.declared.defaults.restart, once=True)
+        declared, resume = scene.fleet.agents[agent], scene.backend(agent).resume
+        return Rules(declared.restart, declared.kind is Kind.TASK, resume.refused_within_s, resume.otherwise)
+
+    def _start_by_itself(self, scene: Scene, agent: str, known: Known, start: Start) -> None:
+        if start.replaces and (waits := self._fleet_limit(scene, agent, known)):
+            scene.turn.again_at(waits)
+            return
+        if waits := self.waits_for_turn(scene):
+            scene.turn.again_at(waits)
+            return
+        launch = self._next_launch(scene, agent, known, fresh=start.fresh)
+        pane = self.launch(scene, launch, next_spawn(scene, agent, known))
+        if start.replaces is None:
+            self.tell_running(scene, agent, pane, launch, known, Begun())
+            return
+        restarts = [*(scene.turn.recall(RESTARTS) or []), scene.now]
+        scene.turn.remember(RESTARTS, fleet_worth_remembering(scene.fleet.declared.restarts, restarts))
+        more = {"replaces": known.spawn, "reason": start.reason, "attempt": start.attempt}
+        self.tell_running(scene, agent, pane, launch, known, Begun(AgentRestarted, more=more))
+
+    def _fleet_limit(self, scene: Scene, agent: str, known: Known) -> Any:
+        """When a restart has to wait for the fleet's sake; after too many for too long, the agent is given up."""
+        agents = len(scene.fleet.agents)
+        match fleet_restart(scene.fleet.declared.restarts, agents, scene.turn.recall(RESTARTS) or [], scene.now):
+            case RestartAt(when, _) if when > scene.now:
+                return scene.turn.now.fromtimestamp(when, scene.turn.now.tzinfo)
+            case GiveUp(reason):
+                scene.remember(agent, replace(known, gave_up=True))
+                scene.turn.tell(AgentGaveUp(agent=agent, reason=reason))
+                return scene.turn.now
+        return None
+
+    def _claim(self, scene: Scene, agent: str, pane: Pane, known: Known) -> None:
+        """Tell of a session that runs though it was never told: this process died after it was started."""
+        launch = None
+        if pane.spawn == next_spawn(scene, agent, known):
+            launch = self._next_launch(scene, agent, known)
+        begun = Begun(AgentRestarted, more=_found(known)) if known.spawn else Begun()
+        self.tell_running(scene, agent, pane, launch, replace(known, gave_up=False), begun)
+
+    def _next_launch(self, scene: Scene, agent: str, known: Known, *, fresh: bool = False) -> Launch:
+        """What the agent is started with when nobody asks for it: the same for the same memory."""
+        order = Order(**known.order)
+        resume = None if fresh else self.conversation(scene, agent, known)
+        return plan(scene.fleet, agent, next_spawn(scene, agent, known), self._own, order, resume)
+
+    def conversation(self, scene: Scene, agent: str, known: Known) -> Conversation | None:
+        """What a new session should take up again."""
+        if known.spawn is None or not scene.fleet.agents[agent].resume:
+            return None
+        if known.conversation is not None:
+            return Conversation(known.conversation)
+        workspace = workspace_of(scene.fleet, agent, Order(**known.order))
+        if scene.shares_workspace(agent, scene.backend_name(agent), workspace):
+            return None  # the newest conversation there may be another agent's
+        newest = Conversation()
+        return newest if can_resume(scene.backend(agent), newest) else None
+
+    # --- what commands use as well ---
+
+    def plan(self, scene: Scene, agent: str, spawn: str, order: Order, resume: Conversation | None) -> Launch:
+        return plan(scene.fleet, agent, spawn, self._own, order, resume)
+
+    def waits_for_turn(self, scene: Scene) -> Any:
+        """When the next start may be, if not now: many at once are spread out."""
+        due = self._stagger.due(scene.fleet.declared.start, scene.now)
+        return scene.turn.now.fromtimestamp(due, scene.turn.now.tzinfo) if due > scene.now else None
+
+    def is_ready(self, pane: Pane, backend: Backend) -> bool:
+        """Whether the agent shows its input box; one whose box is not known is taken to be ready."""
+        screen = self._tmux.screens([pane.pane_id], styled=True).get(pane.pane_id, "")
+        return read_screen(backend, screen).box is not None
+
+    def launch(self, scene: Scene, order: Launch, spawn: str) -> Pane:
+        if order.prompt_file is not None:
+            _write_private(order.prompt_file, order.prompt)
+        env = {**order.env, "MUSTER_AGENT": order.agent, "MUSTER_SPAWN": spawn, "MUSTER_FLEET": str(scene.fleet.path)}
+        try:
+            pane = self._tmux.start(
+                session=order.agent,
+                argv=order.argv,
+                cwd=order.workspace,
+                env=env,
+                unset=to_hide(self._tmux.variables(), env),
+                agent=order.agent,
+                spawn=spawn,
+                fleet=scene.fleet.stamp,
+                width=scene.fleet.declared.tmux.width,
+                height=scene.fleet.declared.tmux.height,
+                log=self._log_of(order.agent),
+            )
+        except ValueError as error:
+            raise CannotStart(f"agent {order.agent!r} can't be started as it is declared: {error}") from error
+        self._stagger.started(scene.fleet.declared.start, scene.now)
+        scene.panes[order.agent] = pane
+        return pane
+
+    def bury(self, scene: Scene, agent: str, pane: Pane) -> None:
+        words = last_words(self._tmux.screens([pane.pane_id]).get(pane.pane_id, "")) if pane.dead_status else ""
+        self._tmux.kill(pane.session_id, spawn=pane.spawn)
+        scene.panes.pop(agent, None)
+        scene.turn.tell(
+            AgentExited(agent=agent, spawn=pane.spawn or "unknown", exit_status=pane.dead_status, last_words=words)
+        )
+
+    def tell_running(
+        self, scene: Scene, agent: str, pane: Pane, launch: Launch | None, known: Known, begun: Begun
+    ) -> None:
+        """Say that a session is there, and remember it."""
+        conversation = launch.conversation if launch else known.conversation
+        facts: dict[str, Any] = {
+            "agent": agent,
+            "spawn": pane.spawn,
+            "backend": launch.backend if launch else scene.backend_name(agent),
+            "workspace": str(launch.workspace) if launch else pane.path,
+            "session": pane.session,
+            "pane": pane.pane_id,
+            "pid": pane.pid,
+            "conversation": conversation,
+        }
+        scene.turn.tell(begun.event(**facts, **(begun.more or {})), cause=begun.cause)
+        scene.remember(
+            agent,
+            replace(
+                known,
+                spawn=pane.spawn,
+                spawns=known.spawns + 1,
+                alive=True,
+                started=scene.now,
+                conversation=conversation,
+                workspace=facts["workspace"],
+                resumed=bool(launch and launch.resumed),
+                prompt=launch.paste if launch else "",
+            ),
+        )
+
+    def _lies_too_short(self, scene: Scene, pane: Pane) -> bool:
+        """A dead pane is left for a moment: tmux may not know its status yet, and others want to see it."""
+        since = self._dead_since.setdefault(pane.spawn or "", scene.now)
+        waits_s = LIES_S if pane.dead_status is not None else LIES_AT_MOST_S
+        if scene.now < since + waits_s:
+            scene.turn.again_at(scene.turn.now + timedelta(seconds=waits_s))
+            return True
+        del self._dead_since[pane.spawn or ""]
+        return False
+
+
+def next_spawn(scene: Scene, agent: str, known: Known) -> str:
+    """The id of the session that is started next without being asked for. After a crash it is recognised by it."""
+    seed = scene.turn.recall(SEED)
+    return hashlib.sha256(f"{seed}:{agent}:{known.spawns}".encode()).hexdigest()[:19]
+
+
+def last_words(screen: str) -> str:
+    """The last line that a program wrote, in which it often says why it ended."""
+    lines = [" ".join(line.split()) for line in screen.splitlines() if line.strip()]
+    return re.sub(r"[\x00-\x1f\x7f]", "", lines[-1])[:300] if lines else ""
+
+
+def _found(known: Known) -> dict[str, Any]:
+    return {"replaces": known.spawn, "reason": "found running", "attempt": 0}
+
+
+def _write_private(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    fresh.replace(path)

@@ -1,0 +1,70 @@
+"""Typing for people: keys and answers to dialogs first, then texts, one thing at a time for each agent."""
+
+from collections.abc import Callable, Sequence
+
+from services.spawner.asking import hold
+from services.spawner.presses import Presses
+from services.spawner.scene import Scene
+from services.spawner.texts import Text, Texts
+from shared.commands import AgentCommand, Send
+from shared.errors import MusterError, Retryable
+from shared.fleet import Kind
+from shared.tmux import Pane
+from shared.turn import Asked
+
+
+class Typist:
+    def __init__(self, texts: Texts, presses: Presses) -> None:
+        self._texts = texts
+        self._presses = presses
+
+    def serve(self, scene: Scene, asked: Sequence[Asked]) -> None:
+        """Go one step on with everything that is to be typed."""
+        wanted: dict[str, list[Asked]] = {}
+        for each in asked:
+            if isinstance(each.command, AgentCommand):
+                wanted.setdefault(each.command.agent, []).append(each)
+        prompted = [agent for agent in scene.panes if scene.running(agent) and scene.known(agent).prompt]
+        for agent in dict.fromkeys([*wanted, *prompted]):
+            self._serve(scene, agent, wanted.get(agent, []))
+
+    def _serve(self, scene: Scene, agent: str, asked: Sequence[Asked]) -> None:
+        pane = scene.running(agent)
+        if reason := self._why_not(scene, agent, pane):
+            for each in asked:
+                scene.turn.answer(each, reason, code="refused")
+            return
+        assert pane is not None  # noqa: S101 - for the type checker: `_why_not` has looked
+        presses = [each for each in asked if not _is_text(each)]
+        texts = [Text.of(each.command, each) for each in asked if isinstance(each.command, Send) and _is_text(each)]
+        if prompt := scene.known(agent).prompt:
+            texts.insert(0, Text(id=f"prompt-{pane.spawn}", text=prompt))
+        if presses:
+            self._attempt(scene, presses[0], lambda: self._presses.step(scene, agent, pane, presses[0]))
+        elif texts:
+            self._attempt(scene, texts[0].asked, lambda: self._texts.step(scene, agent, pane, texts[0]))
+        behind = [*presses[1:], *(text.asked for text in texts[0 if presses else 1 :] if text.asked)]
+        for each in behind:
+            hold(scene, each, "something else is typed into this agent first")
+
+    def _why_not(self, scene: Scene, agent: str, pane: Pane | None) -> str:
+        if pane is None or pane.spawn is None:
+            return f"{agent} is not running, so nothing can be typed into it; start it first"
+        if agent in scene.fleet.agents and scene.fleet.agents[agent].kind is Kind.SERVICE:
+            return f"{agent} is a side service: nobody types into it"
+        return ""
+
+    def _attempt(self, scene: Scene, asked: Asked | None, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Retryable:
+            raise
+        except MusterError as error:
+            if asked is None:
+                scene.turn.complain(str(error))
+            else:
+                scene.turn.answer(asked, str(error), code="refused")
+
+
+def _is_text(asked: Asked) -> bool:
+    return isinstance(asked.command, Send) and asked.command.text is not None

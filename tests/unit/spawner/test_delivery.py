@@ -1,0 +1,200 @@
+"""Delivering a text, played through against a pretended agent that is slow, asks, forgets and is typed into by others."""
+
+from dataclasses import asdict, dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.spawner.delivery import (
+    CLEARS,
+    PASTES,
+    PRESSES,
+    Act,
+    Circumstances,
+    Delivery,
+    Done,
+    Fail,
+    Stage,
+    Step,
+    Wait,
+    advance,
+)
+from shared.fleet.backend import Backend, Dialog, Screen, Typing
+from shared.screen import Reading
+
+TEXT = "run the tests"
+ASKS = Dialog(id="permission", match="Allow", says="a permission dialog", approve=["1"], deny=["2"])
+SEEING = Backend(binary="agent", screen=Screen(box="(?P<text>.*)", dialogs=[ASKS]), typing=Typing(settle_s=0.1))
+BLIND = Backend(binary="agent", screen=Screen(box=None), typing=Typing(settle_s=0.1))
+
+
+def seen(
+    box: str | None = "",
+    *,
+    now: float = 100.0,
+    dialog: bool = False,
+    working: bool = False,
+    backend: Backend = SEEING,
+    **more: object,
+) -> Circumstances:
+    reading = Reading(None if dialog else box, ASKS if dialog else None, working)
+    return Circumstances(backend, TEXT, reading, now, **more)  # type: ignore[arg-type]
+
+
+def at(stage: Stage, since: float = 100.0, **more: object) -> Delivery:
+    return Delivery("d1", "s1", since, stage, **more)  # type: ignore[arg-type]
+
+
+def what(step: Step[Delivery]) -> tuple[str, Stage | None]:
+    match step:
+        case Act(after, done):
+            return done, after.stage
+        case Done(confirmed):
+            return f"done {confirmed}", None
+        case Fail():
+            return "fail", None
+        case Wait(reason=reason):
+            return ("wait, told" if reason else "wait"), None
+
+
+STEPS = [
+    # waiting for an empty input box
+    (at(Stage.WAITING), seen(""), ("nothing", Stage.PASTING)),
+    (at(Stage.WAITING), seen("   "), ("nothing", Stage.PASTING)),
+    (at(Stage.WAITING), seen("an old prompt"), ("clear", Stage.WAITING)),
+    (at(Stage.WAITING), seen(TEXT), ("clear", Stage.WAITING)),
+    (at(Stage.WAITING, clears=CLEARS), seen("stuck"), ("wait, told", None)),
+    (at(Stage.WAITING), seen(dialog=True), ("wait, told", None)),
+    (at(Stage.WAITING), seen(None), ("wait, told", None)),
+    (at(Stage.WAITING), seen("", working=True), ("nothing", Stage.PASTING)),
+    (at(Stage.WAITING), seen("", working=True, only_idle=True), ("wait, told", None)),
+    (at(Stage.WAITING), seen("", backend=BLIND), ("clear", Stage.WAITING)),
+    (at(Stage.WAITING, clears=1), seen("", backend=BLIND), ("nothing", Stage.PASTING)),
+    # the paste comes next, or was made before a crash
+    (at(Stage.PASTING), seen(""), ("paste", Stage.PASTED)),
+    (at(Stage.PASTING), seen("", ours=False), ("paste", Stage.PASTED)),
+    (at(Stage.PASTING), seen(TEXT, ours=False), ("nothing", Stage.PASTED)),
+    (at(Stage.PASTING), seen("something else"), ("nothing", Stage.WAITING)),
+    (at(Stage.PASTING), seen(dialog=True), ("nothing", Stage.WAITING)),
+    (at(Stage.PASTING), seen(None), ("nothing", Stage.WAITING)),
+    (at(Stage.PASTING), seen("", backend=BLIND, ours=False), ("nothing", Stage.WAITING)),
+    # it should appear in the box
+    (at(Stage.PASTED), seen(TEXT), ("wait", None)),
+    (at(Stage.PASTED, since=99.0), seen(TEXT), ("nothing", Stage.SUBMITTING)),
+    (at(Stage.PASTED, since=99.0), seen("run the"), ("wait", None)),
+    (at(Stage.PASTED, since=90.0), seen("run the"), ("nothing", Stage.WAITING)),
+    (at(Stage.PASTED, since=90.0, pastes=PASTES), seen("run the"), ("fail", None)),
+    (at(Stage.PASTED, since=90.0), seen(dialog=True), ("wait, told", None)),
+    (at(Stage.PASTED, since=99.0), seen("", backend=BLIND), ("nothing", Stage.SUBMITTING)),
+    # the key comes next, or was pressed before a crash
+    (at(Stage.SUBMITTING), seen(TEXT), ("submit", Stage.SUBMITTED)),
+    (at(Stage.SUBMITTING), seen(TEXT, ours=False), ("submit", Stage.SUBMITTED)),
+    (at(Stage.SUBMITTING), seen("", ours=False), ("nothing", Stage.SUBMITTED)),
+    (at(Stage.SUBMITTING), seen(dialog=True, ours=False), ("nothing", Stage.SUBMITTED)),
+    (at(Stage.SUBMITTING), seen(f"{TEXT} and more"), ("nothing", Stage.WAITING)),
+    (at(Stage.SUBMITTING), seen("", backend=BLIND), ("submit", Stage.SUBMITTED)),
+    (at(Stage.SUBMITTING), seen("", backend=BLIND, ours=False), ("done none", None)),
+    # the agent should have taken it
+    (at(Stage.SUBMITTED), seen("", recorded=True), ("done transcript", None)),
+    (at(Stage.SUBMITTED), seen(""), ("done screen", None)),
+    (at(Stage.SUBMITTED), seen("", recorded=False), ("wait", None)),
+    (at(Stage.SUBMITTED, since=90.0), seen("", recorded=False), ("done screen", None)),
+    (at(Stage.SUBMITTED), seen(TEXT), ("wait", None)),
+    (at(Stage.SUBMITTED, since=90.0, presses=1), seen(TEXT), ("nothing", Stage.SUBMITTING)),
+    (at(Stage.SUBMITTED, since=90.0, presses=PRESSES), seen(TEXT), ("fail", None)),
+    (at(Stage.SUBMITTED), seen("", backend=BLIND), ("done none", None)),
+]
+
+
+@pytest.mark.parametrize(("delivery", "circumstances", "expected"), STEPS)
+def test_the_next_step(delivery: Delivery, circumstances: Circumstances, expected: tuple[str, Stage | None]) -> None:
+    assert what(advance(delivery, circumstances)) == expected
+
+
+def test_a_dialog_is_named_to_who_waits() -> None:
+    step = advance(at(Stage.WAITING), seen(dialog=True))
+    assert isinstance(step, Wait)
+    assert "a permission dialog is on the screen" in step.reason
+
+
+def test_a_delivery_is_kept_whole() -> None:
+    delivery = at(Stage.PASTED, clears=2, pastes=1, presses=3, mark={"offset": 7})
+    assert Delivery.read(asdict(delivery)) == delivery
+
+
+# --- the whole way, with accidents ---
+
+
+@dataclass
+class Pretended:
+    """An agent's terminal. What is typed shows after a while; a dialog takes every key."""
+
+    lag: int
+    box: str = ""
+    shown: str = ""
+    dialog_for: int = 0
+    got: list[str] = field(default_factory=list)
+    into_dialog: int = 0
+    _pending: list[tuple[int, str]] = field(default_factory=list)
+
+    def tick(self) -> None:
+        self.dialog_for = max(0, self.dialog_for - 1)
+        self._pending = [(left - 1, box) for left, box in self._pending]
+        for _left, box in [each for each in self._pending if each[0] <= 0]:
+            self.shown = box
+        self._pending = [each for each in self._pending if each[0] > 0]
+
+    def type(self, what: str) -> None:
+        if what == "nothing":
+            return
+        if self.dialog_for:
+            self.into_dialog += 1
+            return
+        match what:
+            case "clear":
+                self.box = ""
+            case "paste":
+                self.box += TEXT
+            case "submit":
+                if self.box:
+                    self.got.append(self.box)
+                self.box = ""
+        self._pending.append((self.lag, self.box))
+
+    def reading(self) -> Reading:
+        return Reading(None, ASKS, False) if self.dialog_for else Reading(self.shown, None, False)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    lag=st.integers(0, 5),
+    left_over=st.sampled_from(["", "an interrupted prompt", TEXT]),
+    crashes=st.lists(st.integers(0, 60), max_size=4),
+    lost=st.lists(st.integers(0, 60), max_size=3),
+    dialogs=st.dictionaries(st.integers(0, 60), st.integers(1, 30), max_size=3),
+)
+def test_a_text_arrives_whole_and_once_whatever_happens(
+    lag: int, left_over: str, crashes: list[int], lost: list[int], dialogs: dict[int, int]
+) -> None:
+    """`crashes`: turns after which the process is another one. `lost`: turns whose memory was not written."""
+    agent = Pretended(lag, box=left_over, shown=left_over)
+    delivery = Delivery("d1", "s1", 0.0)
+    ours: Delivery | None = None
+    for turn in range(900):
+        now = turn * 0.1
+        agent.tick()
+        if turn in dialogs:
+            agent.dialog_for = max(agent.dialog_for, dialogs[turn])
+        step = advance(delivery, Circumstances(SEEING, TEXT, agent.reading(), now, ours=ours == delivery))
+        if isinstance(step, Done | Fail):
+            break
+        if isinstance(step, Act):
+            agent.type(step.what)
+            if turn not in lost:
+                delivery = ours = step.after
+        if turn in crashes or turn in lost:
+            ours = None
+    assert agent.into_dialog == 0
+    assert agent.got == [TEXT]
+    assert step == Done("screen")
