@@ -19,9 +19,19 @@ VERBS = {
     "down": "stop the services; agents go on unless --agents",
     "status": "say what runs",
     "events": "follow what happens",
-    "spawn": "start an agent and keep it running",
-    "stop": "end an agent and keep it down",
-    "restart": "end an agent and start it anew",
+    "spawn": "start agents and keep them running",
+    "stop": "end agents and keep them down",
+    "restart": "end agents and start them anew; their conversations go on",
+    "resume": "start an agent where its conversation ended",
+    "send": "type a text into an agent's input box and submit it, or press keys",
+    "interrupt": "stop what an agent is doing",
+    "approve": "say yes, this once, to the permission an agent asks for",
+    "deny": "say no to it",
+    "logs": "show what an agent wrote to its terminal",
+    "transcript": "show an agent's conversation",
+    "adopt": "take over a tmux session that somebody else started",
+    "forget": "forget an agent's record and leave its session to itself",
+    "delete": "end an agent and forget its record; its conversation stays",
     "broker": "print ready-to-paste mosquitto commands",
     "doctor": "say what is missing or wrong, and how to mend it",
 }
@@ -92,13 +102,14 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
     for name, says in VERBS.items():
         below = verbs.add_parser(name, help=says, description=says.capitalize() + ".", add_help=name != "test")
         if name == verb:
-            module = importlib.import_module(f"services.cli.{name if name not in ASKED else 'ask'}")
-            module.arguments(below)
+            module = importlib.import_module(f"services.cli.{name if name not in ASKED else 'command'}")
+            module.arguments(below, name) if name in ASKED else module.arguments(below)
             below.set_defaults(run=module.run)
     return parser
 
 
-ASKED = ("spawn", "stop", "restart")
+ASKED = (*("spawn", "stop", "restart", "resume", "send", "interrupt", "approve", "deny", "adopt", "forget", "delete"),)
+"""The verbs that are one command on the bus each."""
 
 
 if __name__ == "__main__":

@@ -3,123 +3,116 @@
 Both ways carry the same id, so a command that went both ways acts once.
 """
 
-import argparse
-import getpass
-import os
 import time
 from datetime import UTC, datetime, timedelta
 
-from services.cli.fleet import is_up, open_fleet, say
+from services.cli.fleet import say
 from services.cli.look import Quiet
 from services.cli.words import plain
-from shared.commands import VERBS, WAITS_AT_MOST_S, AgentCommand, Command, Reply
+from shared.commands import WAITS_AT_MOST_S, AgentCommand, Command, Reply
 from shared.errors import MusterError
 from shared.fleet import Fleet
-from shared.ids import is_id, new_id
+from shared.ids import new_id
 from shared.inbox import Arrived, Connected, Inbox
 from shared.journal import Journal, Request
 from shared.process import connect
 from shared.topics import COMMAND, REPLY
 
-CONNECTS_WITHIN_S, ANSWERS_WITHIN_S = 0.7, 2.0
-"""After this the command goes into the journal as well."""
+CONNECTS_WITHIN_S, ANSWERS_WITHIN_S, TYPES_WITHIN_S = 0.7, 2.0, 8.0
+"""After this the command goes into the journal as well. What is typed is answered when the agent has it."""
 
 
 class NoAnswer(MusterError):
     """The command is on its way, but nobody answered."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("agent", help="the agent's name in the fleet file")
-    parser.add_argument("--json", action="store_true", help="print the reply as JSON")
-    parser.add_argument("--wait", type=float, default=20.0, metavar="S", help="how long to wait for the answer")
-
-
-def run(options: argparse.Namespace) -> int:
-    fleet = open_fleet(options)
-    kind = VERBS[options.verb]
-    if not issubclass(kind, AgentCommand):
-        raise MusterError(f"{options.verb} is not about an agent")
-    if not is_up(fleet):
-        say("the services are not running (start them with: muster up); the command waits for them for a minute")
-    if not is_id(options.agent):
-        raise MusterError(f"{options.agent!r} is no agent's name: they are [a-z0-9_-], 1 to 64 long")
-    reply = ask(fleet, kind(agent=options.agent, by=f"{_who()} (cli)"), wait_s=options.wait)
-    print(reply.model_dump_json() if options.json else plain(reply.said))
-    return 0 if reply.ok else 1
-
-
-def _who() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a user that the system has no name for, as in containers
-        return f"uid {os.getuid()}"
+class StillWaits(NoAnswer):
+    """The command is in hand, and its owner said what it waits for."""
 
 
 def ask(fleet: Fleet, command: Command, *, wait_s: float = 20.0) -> Reply:
-    """Have a command carried out, and give the answer."""
+    """Have a command carried out, and give the answer. What it waits for meanwhile is said."""
     command_id = new_id()
     expires = datetime.now(UTC) + timedelta(seconds=WAITS_AT_MOST_S)
     command = command.model_copy(update={"id": command_id, "expires": expires})
-    deadline = time.monotonic() + wait_s
-    answer, reached = _through_broker(fleet, command, command_id)
-    if answer is None:
-        state = "gives no answer" if reached else "is down"
-        say(f"the broker {state}: the command goes through the journal")
-        answer = _through_journal(fleet, command, command_id, deadline)
-    if answer is None:
-        raise NoAnswer(
-            f"no answer within {wait_s:g} s; {command.verb} {command_id} is carried out if its owner"
-            f" returns by {expires:%H:%M:%S} UTC"
-        )
-    return Reply.model_validate_json(answer)
-
-
-def _payload(command: Command) -> bytes:
-    return command.model_dump_json(exclude_none=True).encode()
-
-
-def _through_broker(fleet: Fleet, command: Command, command_id: str) -> tuple[bytes | None, bool]:
-    """The answer, if one came, and whether there was a broker at all."""
-    inbox = Inbox()
-    bus = connect(fleet, "operator", inbox, Quiet("muster"))
-    reply_topic = REPLY.name(fleet.space, command=command_id)
-    bus.subscribe([reply_topic])
-    bus.start()
-    deadline = time.monotonic() + CONNECTS_WITHIN_S
-    reached = False
-    try:
-        while items := inbox.take(deadline):
-            for item in items:
-                if isinstance(item, Connected) and bus.note_connected(item):
-                    reached = True
-                    deadline = time.monotonic() + ANSWERS_WITHIN_S
-                    bus.publish(COMMAND.name(fleet.space, verb=command.verb), _payload(command))
-                elif isinstance(item, Arrived) and item.topic == reply_topic:
-                    return item.payload, True
-    finally:
-        bus.stop()
-    return None, reached
-
-
-def _through_journal(fleet: Fleet, command: Command, command_id: str, deadline: float) -> bytes | None:
-    journal = Journal(fleet.journal, "cli")
-    owner = command.addressee()
-    request = Request(
-        id=command_id,
-        verb=command.verb,
-        payload=_payload(command),
-        reply_to=REPLY.name(fleet.space, command=command_id),
-        asked=time.time(),
-        expires=command.expires.timestamp() if command.expires else time.time() + WAITS_AT_MOST_S,
-        agent=command.concerns(),
+    asking = _Asking(fleet, command, command_id, time.monotonic() + wait_s)
+    reached = asking.through_broker()
+    if asking.answer is None:
+        if asking.waits is None:
+            say(f"the broker {'gives no answer' if reached else 'is down'}: the command goes through the journal")
+        asking.through_journal()
+    if asking.answer is not None:
+        return asking.answer
+    if asking.waits is not None:
+        raise StillWaits(f"{asking.waits}; it is still under way after {wait_s:g} s, and `muster events` tells its end")
+    raise NoAnswer(
+        f"no answer within {wait_s:g} s; {command.verb} {command_id} is carried out if its owner"
+        f" returns by {expires:%H:%M:%S} UTC"
     )
-    try:
-        journal.requests.accept([request], owner)
-        while True:
-            answer = journal.requests.answer_to(command_id, owner)
-            if answer is not None or time.monotonic() >= deadline:
-                return answer
-            time.sleep(0.05)
-    finally:
-        journal.close()
+
+
+class _Asking:
+    """One command on its way."""
+
+    def __init__(self, fleet: Fleet, command: Command, command_id: str, deadline: float) -> None:
+        self._fleet, self._command, self._id, self._deadline = fleet, command, command_id, deadline
+        self._payload = command.model_dump_json(exclude_none=True).encode()
+        self._reply_topic = REPLY.name(fleet.space, command=command_id)
+        self.answer: Reply | None = None
+        self.waits: str | None = None
+
+    def _hear(self, payload: bytes) -> None:
+        reply = Reply.model_validate_json(payload)
+        if reply.final:
+            self.answer = reply
+        elif reply.said != self.waits:
+            self.waits = reply.said
+            say(plain(reply.said))
+
+    def through_broker(self) -> bool:
+        """Whether there was a broker at all."""
+        inbox = Inbox()
+        bus = connect(self._fleet, "operator", inbox, Quiet("muster"))
+        bus.subscribe([self._reply_topic])
+        bus.start()
+        deadline = time.monotonic() + CONNECTS_WITHIN_S
+        reached = False
+        try:
+            while self.answer is None and (items := inbox.take(deadline)):
+                for item in items:
+                    if isinstance(item, Connected) and bus.note_connected(item):
+                        reached = True
+                        types = isinstance(self._command, AgentCommand) and not self._command.changes_session
+                        deadline = time.monotonic() + (TYPES_WITHIN_S if types else ANSWERS_WITHIN_S)
+                        bus.publish(COMMAND.name(self._fleet.space, verb=self._command.verb), self._payload)
+                    elif isinstance(item, Arrived) and item.topic == self._reply_topic:
+                        self._hear(item.payload)
+                        deadline = max(deadline, self._deadline) if self.waits else deadline
+        finally:
+            bus.stop()
+        return reached
+
+    def through_journal(self) -> None:
+        journal = Journal(self._fleet.journal, "cli")
+        owner = self._command.addressee()
+        expires = self._command.expires
+        request = Request(
+            id=self._id,
+            verb=self._command.verb,
+            payload=self._payload,
+            reply_to=self._reply_topic,
+            asked=time.time(),
+            expires=expires.timestamp() if expires else time.time() + WAITS_AT_MOST_S,
+            agent=self._command.concerns(),
+        )
+        try:
+            journal.requests.accept([request], owner)
+            while True:
+                said = journal.requests.answer_to(self._id, owner) or journal.requests.waits_for(self._id, owner)
+                if said is not None:
+                    self._hear(said)
+                if self.answer is not None or time.monotonic() >= self._deadline:
+                    return
+                time.sleep(0.05)
+        finally:
+            journal.close()

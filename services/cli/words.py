@@ -6,8 +6,11 @@ from typing import Any, TextIO
 
 from shared.commands import Reply
 from shared.events import (
+    AgentDeleted,
     AgentExited,
     AgentRestarted,
+    AgentResumed,
+    AgentSent,
     Data,
     Envelope,
     Event,
@@ -18,7 +21,7 @@ from shared.events import (
 )
 from shared.topics import Topic
 
-GOOD = {"running", "online", "up", "spawned", "restarted", "ok"}
+GOOD = {"running", "online", "up", "spawned", "restarted", "resumed", "adopted", "sent", "ok"}
 BAD = {"terminated", "gave_up", "offline", "down", "missing", "pane_dead", "exited", "error"}
 
 
@@ -78,7 +81,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def event_line(host: str, row: Topic, document: Envelope[Any] | Reply, paint: Paint) -> str:
     """One event, state or reply as one line."""
     if isinstance(document, Reply):
-        subject, family, what, more = document.verb, "reply", "ok" if document.ok else "error", document.said
+        what = "ok" if document.ok else "error" if document.final else "waiting"
+        subject, family, more = document.verb, "reply", document.said
     else:
         data = document.data
         subject, family = document.subject, row.pattern.rpartition("/")[2]
@@ -94,10 +98,20 @@ def describe(data: Data) -> str:
     match data:
         case AgentRestarted():
             return f"{data.reason}; session {data.session}, pid {data.pid}, attempt {data.attempt}"
+        case AgentResumed():
+            return f"{data.reason}; conversation {data.conversation or 'the newest'}, session {data.session}"
+        case AgentSent():
+            size = f"{data.size} bytes" if data.what in ("text", "prompt") else f"{data.size} keys"
+            return f"{data.what}, {size}; {data.reason}; confirmed by {data.confirmed}"
+        case AgentDeleted():
+            left = "; its session goes on" if data.session_left else ""
+            return data.reason + left + (f"; removed {data.purged}" if data.purged else "")
         case Running():
             return f"session {data.session}, pid {data.pid}, in {data.workspace}"
         case SessionMissing():
             return f"recorded as running, but tmux has no session {data.session}"
+        case AgentExited(last_words=words) if words:
+            return f"its program ended with status {data.exit_status}; its last words: {words}"
         case PaneDead() | AgentExited():
             return f"its program ended with status {data.exit_status}"
         case ServiceState(reason=""):

@@ -84,7 +84,7 @@ def test_a_command_sent_while_its_owner_restarts_is_carried_out(fleet: RunningFl
     fleet.signal("spawner", signal.SIGKILL)
     fleet.command("restart", '{"agent": "builder", "id": "meanwhile"}')
     reply = json.loads(operator.wait_for("muster/box/reply/meanwhile").payload)
-    assert reply["said"] == "builder was restarted"
+    assert reply["said"].startswith("builder was restarted")
 
 
 def test_a_command_that_waited_too_long_is_answered_expired(fleet: RunningFleet) -> None:

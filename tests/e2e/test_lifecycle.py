@@ -133,7 +133,7 @@ def test_a_broken_edit_of_the_fleet_file_is_told_and_the_last_good_one_stays(fle
     )
     assert "line 1: agents.builder.backnd: unknown key; did you mean 'backend'?" in reason
     fleet.path.write_text(good)
-    assert fleet.cli("restart", "reviewer").stdout == "reviewer was restarted\n"
+    assert fleet.cli("restart", "reviewer", "--fresh").stdout == "reviewer was restarted\n"
 
 
 def _status_of(fleet: RunningFleet, service: str) -> str:

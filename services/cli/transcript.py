@@ -1,0 +1,179 @@
+"""`muster transcript`: what was said and done in an agent's conversation, from the file that the agent keeps itself."""
+
+import argparse
+import dataclasses
+import difflib
+import io
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from services.cli.fleet import open_fleet_leniently
+from services.cli.words import Paint, plain
+from shared.errors import MusterError
+from shared.fleet import Fleet
+from shared.transcripts import READERS, Entry, Who
+
+WIDEST, NARROWEST = 120, 40
+SHORT_LINES = 3
+INDENT = "  "
+
+
+@dataclass(frozen=True)
+class Whereabouts:
+    """What is needed to find an agent's transcript."""
+
+    format: str
+    env: Mapping[str, str]
+    workspace: Path
+    conversation: str | None = None
+    """None: the newest of the workspace."""
+
+
+def where_is(fleet: Fleet, agent: str) -> Whereabouts:
+    profile, declared = fleet.profile(agent), fleet.agents[agent]
+    given = {name: value.get_secret_value() for name, value in {**profile.env, **declared.env}.items()}
+    return Whereabouts(
+        format=profile.transcript or declared.backend,
+        env={**os.environ, **given},
+        workspace=fleet.resolve(declared.dir),
+    )
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", help="whose conversation")
+    parser.add_argument("--conversation", metavar="ID", help="which one; else the one it is in, else its newest")
+    parser.add_argument("--last", type=int, metavar="N", help="only the last N turns")
+    parser.add_argument("--full", action="store_true", help="thoughts and results of tools at full length")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def run(options: argparse.Namespace) -> int:
+    fleet, _ = open_fleet_leniently(options)
+    agents = sorted(fleet.agents)
+    if options.agent not in agents:
+        close = difflib.get_close_matches(options.agent, agents, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise MusterError(f"there is no agent {plain(options.agent)!r}; {hint}there are: {', '.join(agents) or 'none'}")
+    there = where_is(fleet, options.agent)
+    path, conversation = find(options.agent, there, options.conversation)
+    said = last_turns(READERS[there.format].entries(path, conversation), options.last)
+    if options.json:
+        for entry in said:
+            print(json.dumps(_document(entry), ensure_ascii=False))
+        return 0
+    no_colour = bool(os.environ.get("NO_COLOR"))
+    paint = Paint(io.StringIO() if no_colour else sys.stdout)
+    print(paint.dim(plain(f"{options.agent} · {there.format} · conversation {conversation} · {path}")))
+    width = max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
+    for line in render(said, paint, width=width, full=options.full):
+        print(line)
+    return 0
+
+
+def find(agent: str, there: Whereabouts, wanted: str | None) -> tuple[Path, str]:
+    """The file and the conversation in it, or a sentence about what was looked for."""
+    reader = READERS.get(there.format)
+    if reader is None:
+        raise MusterError(
+            f"{agent} runs {there.format}, of which no transcripts are known; known: {', '.join(READERS)}"
+        )
+    wanted = wanted or there.conversation
+    path = reader.locate(there.env, there.workspace, wanted)
+    conversation = wanted or (reader.conversation_in(path, there.workspace) if path else None)
+    if path is None or conversation is None:
+        what = f"conversation {plain(wanted)!r}" if wanted else f"conversation in {there.workspace}"
+        raise MusterError(
+            f"{there.format} has no {what} for {agent}: it begins with the first prompt;"
+            f" muster logs {agent} shows the screen"
+        )
+    return path, conversation
+
+
+def last_turns(entries: Iterable[Entry], count: int | None) -> Iterator[Entry]:
+    """All entries, or those since the last few times that a person spoke."""
+    if count is None:
+        yield from entries
+        return
+    turns: deque[list[Entry]] = deque([[]], maxlen=max(count, 0) or 1)
+    for entry in entries:
+        if entry.who is Who.USER:
+            turns.append([])
+        turns[-1].append(entry)
+    for turn in turns if count > 0 else ():
+        yield from turn
+
+
+def _document(entry: Entry) -> dict[str, object]:
+    return {**dataclasses.asdict(entry), "time": entry.time.isoformat() if entry.time else None}
+
+
+# --- for people ---
+
+
+def render(entries: Iterable[Entry], paint: Paint, *, width: int, full: bool) -> Iterator[str]:
+    """Lines for a terminal: who spoke when, then what. Nothing in them commands the terminal."""
+    day = ""
+    for entry in entries:
+        local = entry.time.astimezone() if entry.time else None
+        if local and (today := f"{local:%A, %d %B %Y}") != day:
+            day = today
+            yield from ("", paint.dim(f"── {day} ──"))
+        clock = f"{local:%H:%M:%S}" if local else ""
+        match entry.who:
+            case Who.USER | Who.AGENT:
+                yield from ("", f"{paint.bold(entry.who)} {paint.dim(clock)}".rstrip())
+                yield from wrapped(entry.text, width)
+            case Who.THINKING:
+                lines = _at_most(list(wrapped(entry.text, width - 2)), None if full else SHORT_LINES)
+                yield from (paint.dim(f"{INDENT}┊ {line.removeprefix(INDENT)}") for line in lines)
+            case Who.TOOL:
+                given = entry.arguments if full else entry.text
+                yield f"{INDENT}▸ {paint.bold(plain(entry.tool))} {one_line(given, None if full else width)}".rstrip()
+            case Who.RESULT:
+                yield from _result(entry, paint, width, full=full)
+            case Who.NOTE:
+                text = f"{INDENT}— {one_line(entry.text, None)}"
+                yield paint.bad(text) if entry.failed else paint.dim(text)
+
+
+def _result(entry: Entry, paint: Paint, width: int, *, full: bool) -> Iterator[str]:
+    lines = [plain(line.expandtabs()) for line in entry.text.strip("\n").split("\n")]
+    shown = lines if full else _at_most(lines, SHORT_LINES)
+    for number, line in enumerate(shown):
+        text = f"{INDENT}{'⎿' if number == 0 else ' '} {line}"
+        text = text if full or len(text) <= width else text[: width - 1] + "…"
+        yield paint.bad(text) if entry.failed else paint.dim(text)
+
+
+def _at_most(lines: list[str], count: int | None) -> list[str]:
+    if count is None or len(lines) <= count:
+        return lines
+    return [*lines[:count], f"{INDENT}… {len(lines) - count} more lines (--full)"]
+
+
+def one_line(text: str, width: int | None) -> str:
+    line = plain(" ".join(text.split()))
+    return line if width is None or len(line) <= width else line[: width - 1] + "…"
+
+
+def wrapped(text: str, width: int) -> Iterator[str]:
+    """A text's own lines, the long ones broken between words and set in as they began."""
+    for line in text.strip("\n").split("\n"):
+        line = plain(line.expandtabs().rstrip())  # noqa: PLW2901
+        margin = INDENT + " " * min(len(line) - len(line.lstrip()), width // 2)
+        yield from textwrap.wrap(
+            line,
+            width,
+            initial_indent=INDENT,
+            subsequent_indent=margin,
+            replace_whitespace=False,
+            drop_whitespace=True,
+            break_on_hyphens=False,
+        ) or [""]
