@@ -12,6 +12,8 @@ from shared.fleet import Kind
 from shared.tmux import Pane
 from shared.turn import Asked
 
+FIRST = "something else is typed into this agent first"
+
 
 class Typist:
     def __init__(self, texts: Texts, presses: Presses) -> None:
@@ -45,7 +47,10 @@ class Typist:
             self._attempt(scene, texts[0].asked, lambda: self._texts.step(scene, agent, pane, texts[0]))
         behind = [*presses[1:], *(text.asked for text in texts[0 if presses else 1 :] if text.asked)]
         for each in behind:
-            hold(scene, each, "something else is typed into this agent first")
+            if isinstance(each.command, Send) and scene.now - each.request.asked > each.command.wait_s:
+                scene.turn.answer(each, f"it was not typed: {FIRST}", code="refused")
+            else:
+                hold(scene, each, FIRST)
 
     def _why_not(self, scene: Scene, agent: str, pane: Pane | None) -> str:
         if pane is None or pane.spawn is None:
