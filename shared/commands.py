@@ -177,6 +177,8 @@ class Send(AgentCommand):
     def _text_or_keys(self) -> Self:
         if (self.text is None) == (self.keys is None):
             raise ValueError("it needs either `text` or `keys`")
+        if self.text is not None and not self.text.strip():
+            raise ValueError("the text is blank")
         return self
 
 

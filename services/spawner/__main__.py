@@ -17,10 +17,11 @@ from shared.tmux import Tmux
 def build(wiring: Wiring) -> Spawner:
     fleet = wiring.fleet
     tmux = Tmux(fleet.declared.tmux.socket, on_change=wiring.nudge)
+    wiring.fleet_file.watch(wiring.nudge)
     settings = fleet.declared.logs
     logs = LogKeeper(tmux, fleet.logs, max_bytes=int(settings.max_mb * 1_000_000), keep=settings.keep)
     records = Records()
-    keeper = Keeper(tmux, logs.path_for)
+    keeper = Keeper(tmux, logs.path_for, records.conversation)
     commands = SessionCommands(tmux, keeper, records.purge)
     typist = Typist(Texts(tmux, records), Presses(tmux))
     return Spawner(wiring.fleet_file, tmux, keeper, commands, typist, logs, wiring.log)

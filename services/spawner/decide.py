@@ -1,7 +1,7 @@
 """What to do about one agent, from what people want, what is remembered and what tmux shows. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from services.spawner.restarts import GiveUp, RestartAt, next_restart, worth_remembering
@@ -31,6 +31,8 @@ class Known:
     """Where the newest session was started."""
     resumed: bool = False
     """Whether the newest session was started to take up an earlier conversation."""
+    refused: str | None = None
+    """The session that refused to; what comes after it begins a new conversation."""
     resuming: str | None = None
     """The command that asked for it and waits to hear whether the agent did."""
     order: dict[str, str] = field(default_factory=dict)
@@ -45,7 +47,11 @@ class Known:
         if kept is None:
             return cls()
         wish = kept.get("wish")
-        return cls(**{**kept, "wish": Desired(wish) if wish else None})
+        found = {name: value for name, value in kept.items() if name in FIELDS}  # a later version may have kept more
+        return cls(**{**found, "wish": Desired(wish) if wish else None})
+
+
+FIELDS = frozenset(each.name for each in fields(Known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +118,27 @@ def decide(known: Known, wish: Desired, pane: Pane | None, rules: Rules, now: fl
         yield Bury(pane)
     if wish is not Desired.RUNNING or known.gave_up:
         return
-    if known.spawn is None:
+    if known.spawn is None and pane is None:
         yield Start("declared in the fleet file", attempt=0, replaces=None)
         return
+    died = known.alive or (pane is not None and pane.spawn != known.spawn)
+    if known.spawn is None and pane is not None:
+        known = replace(known, spawn=pane.spawn or "unknown")  # it ended before it was ever told
     if rules.once:
-        if known.alive:
+        if died:
             yield NoteDeath(replace(known, alive=False))
         return
-    if refused_to_resume(known, pane, rules, now):
-        yield from _after_refusal(known, rules)
-        return
-    if any(death > now for death in known.deaths):
-        known = replace(known, deaths=[min(death, now) for death in known.deaths])  # the clock was set back
-    if known.alive or (pane is not None and pane.spawn != known.spawn):
+    refused = refused_to_resume(known, pane, rules, now)
+    clock_was_set_back = any(death > now for death in known.deaths)
+    if clock_was_set_back:
+        known = replace(known, deaths=[min(death, now) for death in known.deaths])
+    if died or refused:
         deaths = worth_remembering(rules.restart, [*known.deaths, now])
         known = replace(known, alive=False, deaths=deaths)
+    if refused:
+        yield from _after_refusal(known, rules)
+        return
+    if died or clock_was_set_back:
         yield NoteDeath(known)
     yield from _restart(known, rules.restart, now)
 
@@ -140,7 +152,7 @@ def refused_to_resume(known: Known, pane: Pane | None, rules: Rules, now: float)
 
 
 def _after_refusal(known: Known, rules: Rules) -> Iterator[Action]:
-    yield NoteDeath(replace(known, alive=False, resumed=False, conversation=None))
+    yield NoteDeath(replace(known, resumed=False, conversation=None, refused=known.spawn))
     if rules.otherwise == "fresh":
         yield Start(f"{REFUSED}; it began a new one", attempt=0, replaces=known.spawn, fresh=True)
     else:
@@ -148,13 +160,14 @@ def _after_refusal(known: Known, rules: Rules) -> Iterator[Action]:
 
 
 def _restart(known: Known, policy: RestartPolicy, now: float) -> Iterator[Action]:
+    fresh = known.refused == known.spawn
     if not known.deaths:
-        yield Start("wanted, and not running", attempt=0, replaces=known.spawn)
+        yield Start("wanted, and not running", attempt=0, replaces=known.spawn, fresh=fresh)
         return
     match next_restart(policy, known.deaths):
         case GiveUp(reason):
             yield SayGaveUp(reason)
         case RestartAt(when, attempt) if now >= when:
-            yield Start("its session had ended", attempt=attempt, replaces=known.spawn)
+            yield Start("its session had ended", attempt=attempt, replaces=known.spawn, fresh=fresh)
         case RestartAt(when, _):
             yield LookAgain(when)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Generic, Literal, TypeVar
 
 from shared.fleet.backend import Backend
-from shared.screen import Reading, holds
+from shared.screen import Reading, holds, shows_placeholder
 
 Confirmed = Literal["transcript", "screen", "none"]
 U = TypeVar("U")
@@ -30,6 +30,7 @@ class Stage(StrEnum):
     WAITING = "waiting"  # for an empty input box
     PASTING = "pasting"  # the paste comes next, or was just made
     PASTED = "pasted"  # it should appear in the box
+    TRIMMING = "trimming"  # what has to follow a placeholder is pressed next, or was just pressed
     SUBMITTING = "submitting"  # the key comes next, or was just pressed
     SUBMITTED = "submitted"  # the agent should have taken it
 
@@ -70,7 +71,7 @@ class Act(Generic[U]):
     """Do this, and remember how far it is then."""
 
     after: U
-    what: Literal["nothing", "clear", "paste", "submit"] = "nothing"
+    what: Literal["nothing", "clear", "paste", "trim", "submit"] = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,12 @@ class Circumstances:
     def holds_it(self) -> bool:
         return self.reading.box is not None and holds(self.reading.box, self.text, self.backend.screen.placeholder)
 
+    @property
+    def wants_trimming(self) -> bool:
+        """Whether the box shows a placeholder after which a key has to be pressed."""
+        placeholder = shows_placeholder(self.reading.box or "", self.backend.screen.placeholder)
+        return placeholder and bool(self.backend.typing.after_placeholder)
+
 
 def advance(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
     """The next step. Never types where no input box is seen, never submits what is not in it."""
@@ -118,6 +125,8 @@ def advance(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
             return _pasting(delivery, seen)
         case Stage.PASTED:
             return _pasted(delivery, seen)
+        case Stage.TRIMMING:
+            return _trimming(delivery, seen)
         case Stage.SUBMITTING:
             return _submitting(delivery, seen)
         case Stage.SUBMITTED:
@@ -160,7 +169,7 @@ def _pasted(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
     if seen.holds_it or seen.blind:
         if waited_s < seen.backend.typing.settle_s:
             return Wait(min(LOOKS_EVERY_S, seen.backend.typing.settle_s))
-        return Act(delivery.to(Stage.SUBMITTING, seen.now))
+        return Act(delivery.to(Stage.TRIMMING if seen.wants_trimming else Stage.SUBMITTING, seen.now))
     if waited_s < SHOWS_WITHIN_S:
         return Wait()
     if delivery.pastes >= PASTES:
@@ -168,13 +177,23 @@ def _pasted(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
     return Act(delivery.to(Stage.WAITING, seen.now, clears=0))
 
 
+def _trimming(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
+    if seen.ours and seen.reading.box is None:
+        return Wait(WAITS_LOOKING_EVERY_S, obstacle(seen))
+    if seen.ours and seen.wants_trimming:
+        return Act(delivery.to(Stage.SUBMITTING, seen.now), "trim")
+    return Act(delivery.to(Stage.WAITING, seen.now, clears=0))  # nothing shows whether it was pressed: begin again
+
+
 def _submitting(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
     if seen.blind and not seen.ours:
         return Done("none")  # it may have been submitted: twice would be worse than not at all
     if seen.holds_it or seen.blind:
         return Act(delivery.to(Stage.SUBMITTED, seen.now, presses=delivery.presses + 1), "submit")
-    if seen.reading.empty or seen.reading.box is None:
+    if not seen.ours and not seen.reading.box:
         return Act(delivery.to(Stage.SUBMITTED, seen.now))
+    if seen.reading.box is None:
+        return Wait(WAITS_LOOKING_EVERY_S, obstacle(seen))
     return Act(delivery.to(Stage.WAITING, seen.now, clears=0))
 
 
@@ -194,4 +213,4 @@ def _submitted(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
         return Done("screen")
     if waited_s < TOLD_WITHIN_S:
         return Wait()
-    return Done("screen")
+    return Done("none" if seen.reading.box and seen.reading.box.strip() else "screen")

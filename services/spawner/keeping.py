@@ -38,9 +38,16 @@ class Begun:
 
 
 class Keeper:
-    def __init__(self, tmux: Tmux, log_of: Callable[[str], Path], own: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        tmux: Tmux,
+        log_of: Callable[[str], Path],
+        last_conversation: Callable[[Scene, str, Known], str | None],
+        own: Mapping[str, str] | None = None,
+    ) -> None:
         self._tmux = tmux
         self._log_of = log_of
+        self._last_conversation = last_conversation
         self._own = os.environ if own is None else own
         self._stagger = Stagger()
         self._dead_since: dict[str, float] = {}
@@ -52,6 +59,8 @@ class Keeper:
         """Do what the agent needs now."""
         known = scene.known(agent)
         pane = scene.panes.get(agent)
+        if known.alive and pane is not None and not pane.dead and pane.spawn == known.spawn:
+            return  # as nearly always; there may be hundreds
         for action in decide(known, self.wish(scene, agent), pane, self._rules(scene, agent), scene.now):
             match action:
                 case Claim(found):
@@ -130,8 +139,10 @@ class Keeper:
         """What a new session should take up again."""
         if known.spawn is None or not scene.fleet.agents[agent].resume:
             return None
+        if (conversation := self._last_conversation(scene, agent, known)) is not None:
+            return Conversation(conversation)
         if known.conversation is not None:
-            return Conversation(known.conversation)
+            return None  # it was never begun, or is gone
         workspace = workspace_of(scene.fleet, agent, Order(**known.order))
         if scene.shares_workspace(agent, scene.backend_name(agent), workspace):
             return None  # the newest conversation there may be another agent's

@@ -145,7 +145,11 @@ class LogKeeper:
                 case Act.MEND:
                     return _rarely(memory, agent, self._mend(pane, path))
         except (OSError, MusterError, psutil.Error) as error:
-            memory = self._memories.setdefault(agent, Memory(size=0, grew=now, tries=1, tried=now))
+            memory = self._memories.get(agent, Memory(size=0, grew=now))
+            if memory.tried != now:  # the look itself failed
+                if not memory.may_try(now):
+                    return None
+                memory = self._memories[agent] = replace(memory, tries=memory.tries + 1, tried=now)
             return _rarely(memory, agent, f"its log {path} can't be kept: {error}")
 
     def _look(self, pane: Pane, path: Path) -> Seen:

@@ -18,12 +18,14 @@ def write_message(workspace: Path, name: str, text: str) -> str:
     """Write a message, and answer the path as the agent sees it from its workspace. Git does not see the directory."""
     directory = workspace / DIRECTORY
     path = directory / f"{name}.txt"
+    if path.exists():
+        return f"{DIRECTORY}/{path.name}"
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
         (directory / ".gitignore").write_text("*\n")
         fresh = path.with_suffix(".new")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", newline="") as file:
-            file.write(text)
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(text.encode())
         fresh.replace(path)
         _tidy(directory)
     except OSError as error:

@@ -39,7 +39,8 @@ def worth_remembering(policy: RestartPolicy, deaths: Sequence[float]) -> list[fl
 
 
 def fleet_restart(policy: FleetRestarts, agents: int, restarts: Sequence[float], now: float) -> RestartAt | GiveUp:
-    """When the fleet as a whole has room for one more restart, given those it had (epoch seconds, oldest first)."""
+    """When the fleet as a whole has room for one more restart, given those it had (epoch seconds)."""
+    restarts = sorted(each for each in restarts if each <= now)  # later ones: the clock was set back since
     allowed = policy.sustained or max(AT_LEAST, FOR_EACH_AGENT * agents)
     if within(restarts, now, policy.sustained_s) >= allowed:
         return GiveUp(f"the fleet restarted {allowed} times within {policy.sustained_s:g} s; more are not allowed")

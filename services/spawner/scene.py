@@ -1,7 +1,7 @@
 """One turn of the spawner: what is asked, what the fleet file says, what tmux shows, what is remembered."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from services.spawner.decide import Known
@@ -21,13 +21,19 @@ class Scene:
     """The fleet's sessions, by agent, dead ones too."""
     strangers: Mapping[str, Pane]
     """All other sessions of the server, by their names."""
+    _read: dict[str, tuple[object, Known]] = field(default_factory=dict)
+    """What was read of the memory. It may outlive the turn: it is held against what is remembered."""
 
     @property
     def now(self) -> float:
         return self.turn.now.timestamp()
 
     def known(self, agent: str) -> Known:
-        return Known.read(self.turn.recall(f"agent:{agent}"))
+        kept = self.turn.recall(f"agent:{agent}")
+        before = self._read.get(agent)
+        if before is None or before[0] is not kept:
+            before = self._read[agent] = (kept, Known.read(kept))
+        return before[1]
 
     def remember(self, agent: str, known: Known) -> None:
         self.turn.remember(f"agent:{agent}", asdict(known))

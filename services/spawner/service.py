@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from services.spawner.carrying_out import SessionCommands, is_about_sessions, no_such_agent
+from services.spawner.decide import Known
 from services.spawner.keeping import Keeper
 from services.spawner.logs import LogKeeper
 from services.spawner.scene import SEED, Scene
@@ -43,6 +44,7 @@ class Spawner:
         self._logs = logs
         self._log = log
         self._started_with = settled_settings(fleet_file.fleet)
+        self._read: dict[str, tuple[object, Known]] = {}
         self._said: dict[str, str] = {}
         """What was last logged of each agent that can't be kept, so that it is logged once."""
 
@@ -73,7 +75,7 @@ class Spawner:
         panes = self._tmux.look()
         ours = {pane.agent: pane for pane in panes if pane.fleet == fleet.stamp and pane.agent}
         others = {pane.session: pane for pane in panes if pane.fleet != fleet.stamp}
-        return Scene(turn, fleet, ours, others)
+        return Scene(turn, fleet, ours, others, self._read)
 
     def _keep(self, scene: Scene, agent: str) -> None:
         try:

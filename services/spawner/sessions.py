@@ -1,27 +1,21 @@
 """Making a session for an agent: from the fleet file's words to an argv, with no shell in between."""
 
 import hashlib
-import re
-import shutil
-import stat
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from services.spawner.environment import environment, read_variables
 from shared.backends import DIRECTORY
-from shared.errors import MusterError
-from shared.fleet import Agent, Backend, Deliver, Fleet
-from shared.fleet.check import outside
+from shared.fleet import Backend, Deliver, Fleet, needs
+from shared.fleet.needs import CannotStart
+from shared.fleet.placeholders import fill, spliced
+
+__all__ = ["CannotStart", "Conversation", "Launch", "Order", "can_resume", "conversation_of", "plan", "workspace_of"]
 
 LONGEST_ARGUMENT = 100_000
 """Bytes. Linux takes no more than 128 KB in one argument of a program."""
-
-
-class CannotStart(MusterError):
-    """The agent can't be started as it is declared."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +43,7 @@ class Launch:
     backend: str
     argv: list[str]
     workspace: Path
-    env: dict[str, str]
+    env: dict[str, str] = field(repr=False)
     conversation: str | None
     resumed: bool
     paste: str
@@ -71,11 +65,11 @@ def plan(
     declared = fleet.agents[agent]
     name, backend = _backend(fleet, agent, order)
     workspace = workspace_of(fleet, agent, order)
-    env = _environment(fleet, declared, backend, own)
+    env = needs.variables_of(fleet, agent, backend, own)
     resume = resume if can_resume(backend, resume) else None
-    prompt = declared.resume_prompt if resume else _prompt(fleet, agent, declared, order)
+    prompt = declared.resume_prompt if resume else _prompt(fleet, agent, order)
     heeded = resume is None or backend.resume.takes_prompt
-    by_argument = backend.deliver is Deliver.ARG and heeded and len(prompt.encode()) <= LONGEST_ARGUMENT
+    by_argument = backend.deliver is Deliver.ARG and heeded and _fits(prompt, backend)
     model = order.model or declared.model
     conversation = resume.id if resume else conversation_of(backend, spawn)
     prompt_file = fleet.home / "prompts" / f"{agent}.txt"
@@ -89,7 +83,6 @@ def plan(
         "model": model or "",
         "workspace": str(workspace),
     }
-    values["binary"] = _program(fleet, name, fill(backend.binary, values), env.get("PATH"), backend.install)
     lists = {
         "extra_args": backend.extra_args,
         "resume_args": (backend.resume.args if resume.id else backend.resume.latest) if resume else [],
@@ -99,11 +92,15 @@ def plan(
     }
     if model and backend.model.env:
         env[backend.model.env] = model
-    needs_file = backend.deliver is Deliver.EXEC or any("{prompt_file}" in word for word in backend.argv)
+    words = spliced(backend.argv, lists)
+    needs_file = backend.deliver is Deliver.EXEC or any("{prompt_file}" in word for word in words)
+    values["binary"] = needs.program_of(fleet, name, backend, values, env.get("PATH"))
+    if not backend.binary:
+        words = ["{binary}", *words[1:]]
     return Launch(
         agent=agent,
         backend=name,
-        argv=[fill(word, values) for word in spliced(backend.argv, lists)],
+        argv=[fill(word, values) for word in words],
         workspace=workspace,
         env=env,
         conversation=conversation,
@@ -134,65 +131,16 @@ def _backend(fleet: Fleet, agent: str, order: Order) -> tuple[str, Backend]:
     return order.backend, fleet.backends[order.backend]
 
 
+def _fits(prompt: str, backend: Backend) -> bool:
+    """Whether the prompt can stand on a command line, or need not."""
+    named = any("{prompt}" in word for word in (*backend.prompt_args, *backend.argv))
+    return not named or len(prompt.encode(errors="replace")) <= LONGEST_ARGUMENT
+
+
 def workspace_of(fleet: Fleet, agent: str, order: Order | None = None) -> Path:
-    """Where the agent runs. Asked anew at every start: a link may lead elsewhere now."""
-    directory = Path(order.dir) if order and order.dir else fleet.agents[agent].dir
-    if said := outside(fleet, directory):
-        raise CannotStart(f"agent {agent!r} can't be started: {said}")
-    workspace = fleet.resolve(directory)
-    if not workspace.is_dir():
-        raise CannotStart(f"the workspace {workspace} of agent {agent!r} is not a directory; make it or change `dir`")
-    return workspace
+    """Where the agent runs."""
+    return needs.workspace_of(fleet, agent, Path(order.dir) if order and order.dir else None)
 
 
-def _environment(fleet: Fleet, agent: Agent, backend: Backend, own: Mapping[str, str]) -> dict[str, str]:
-    allowed = [*fleet.declared.environment.allow, *backend.env_from, *agent.env_from]
-    of_file = _variables(fleet.resolve(agent.env_file)) if agent.env_file else {}
-    revealed = [{name: value.get_secret_value() for name, value in each.items()} for each in (backend.env, agent.env)]
-    return environment(allowed, own, revealed[0], of_file, revealed[1])
-
-
-def _variables(path: Path) -> dict[str, str]:
-    try:
-        mode = path.stat().st_mode
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CannotStart(f"the env_file {path} can't be read: {error}") from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise CannotStart(f"the env_file {path} can be read by others; make it private with: chmod 600 {path}")
-    return read_variables(text, str(path))
-
-
-def _prompt(fleet: Fleet, agent: str, declared: Agent, order: Order) -> str:
-    if order.prompt is not None:
-        return order.prompt
-    if declared.prompt_file is None:
-        return declared.prompt
-    path = fleet.resolve(declared.prompt_file)
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CannotStart(f"the prompt_file {path} of agent {agent!r} can't be read: {error}") from error
-
-
-def _program(fleet: Fleet, backend: str, binary: str, path: str | None, install: str) -> str:
-    if "/" in binary:
-        found: str | None = str(fleet.resolve(Path(binary)))
-        found = found if Path(found or "").is_file() else None
-    else:
-        found = shutil.which(binary, path=path)
-    if found is None:
-        how = f"install it with: {install}" if install else "install it, or change `binary` of the backend"
-        raise CannotStart(f"the backend {backend!r} needs the program {binary!r}, and there is none on the PATH; {how}")
-    return found
-
-
-def spliced(argv: Sequence[str], lists: Mapping[str, Sequence[str]]) -> list[str]:
-    """Put lists in place of the words that name them."""
-    named = {f"{{{name}}}": words for name, words in lists.items()}
-    return [each for word in argv for each in named.get(word, [word])]
-
-
-def fill(word: str, values: Mapping[str, str]) -> str:
-    """Put values in place of `{name}`, once; other braces stay, for a command line may need them."""
-    return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), word)
+def _prompt(fleet: Fleet, agent: str, order: Order) -> str:
+    return order.prompt if order.prompt is not None else needs.prompt_of(fleet, agent)

@@ -20,6 +20,7 @@ from services.spawner.delivery import (
     advance,
 )
 from services.spawner.message_files import write_message
+from services.spawner.records import Search
 from services.spawner.scene import Scene
 from services.spawner.wording import completed, must_be_no_command, needs_file
 from shared.commands import Command, Send
@@ -53,8 +54,8 @@ class Record(Protocol):
     def mark(self, scene: Scene, agent: str) -> Any:
         """Where the record ends now, as JSON; None where there is none that can be read."""
 
-    def has(self, scene: Scene, agent: str, mark: Any, text: str) -> bool | None:
-        """Whether the text was recorded as a person's since the mark; None where that can't be told."""
+    def search(self, scene: Scene, agent: str, mark: Any, text: str) -> Search:
+        """Look for a text that was sent since the mark."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class Texts:
         backend = scene.backend(agent)
         delivery = self._current(scene, agent, pane, text, backend)
         worded = self._worded(scene, agent, backend, text)
+        search = self._search(scene, agent, delivery, worded, text)
         screen = self._tmux.screens([pane.pane_id], styled=True).get(pane.pane_id, "")
         circumstances = Circumstances(
             backend=backend,
@@ -100,7 +102,7 @@ class Texts:
             reading=read_screen(backend, screen),
             now=scene.now,
             only_idle=text.only_idle,
-            recorded=self._recorded(scene, agent, delivery, worded, text),
+            recorded=search.conversation is not None if search.readable else None,
             ours=self._brought.get(agent) == delivery,
         )
         match advance(delivery, circumstances):
@@ -112,7 +114,7 @@ class Texts:
                 except NotTyped as error:
                     self._wait(scene, text, delivery, Wait(WAITS_LOOKING_EVERY_S, str(error)))
             case Done(confirmed):
-                self._finish(scene, agent, pane, text, confirmed)
+                self._finish(scene, agent, pane, text, confirmed, search.conversation)
             case Fail(reason):
                 self._fail(scene, agent, text, reason)
 
@@ -135,10 +137,10 @@ class Texts:
         workspace = Path(scene.known(agent).workspace or scene.panes[agent].path)
         return backend.typing.by_file.replace("{prompt_file}", write_message(workspace, text.id, text.text))
 
-    def _recorded(self, scene: Scene, agent: str, delivery: Delivery, worded: str, text: Text) -> bool | None:
+    def _search(self, scene: Scene, agent: str, delivery: Delivery, worded: str, text: Text) -> Search:
         if delivery.stage is not Stage.SUBMITTED or text.as_command:
-            return None
-        return self._record.has(scene, agent, delivery.mark, worded)
+            return Search(readable=False)
+        return self._record.search(scene, agent, delivery.mark, worded)
 
     def _wait(self, scene: Scene, text: Text, delivery: Delivery, wait: Wait) -> None:
         scene.turn.again_at(scene.turn.now + timedelta(seconds=wait.look_after_s))
@@ -162,6 +164,8 @@ class Texts:
                 self._tmux.press(pane.pane_id, backend.typing.clear * backend.typing.clear_times, spawn=spawn)
             case "paste":
                 self._tmux.paste(pane.pane_id, worded, spawn=spawn)
+            case "trim":
+                self._tmux.press(pane.pane_id, backend.typing.after_placeholder, spawn=spawn)
             case "submit":
                 self._tmux.press(pane.pane_id, backend.typing.submit, spawn=spawn)
         self._brought[agent] = act.after
@@ -169,8 +173,13 @@ class Texts:
         pause_s = 0.0 if act.what == "nothing" else AFTER_ACTING_S
         scene.turn.again_at(scene.turn.now + timedelta(seconds=pause_s))
 
-    def _finish(self, scene: Scene, agent: str, pane: Pane, text: Text, confirmed: Confirmed) -> None:
+    def _finish(
+        self, scene: Scene, agent: str, pane: Pane, text: Text, confirmed: Confirmed, conversation: str | None
+    ) -> None:
         self._forget(scene, agent)
+        known = scene.known(agent)
+        if conversation is not None and conversation != known.conversation:
+            scene.remember(agent, replace(known, conversation=conversation))
         what: Literal["text", "prompt"] = "text" if text.asked else "prompt"
         sent = AgentSent(
             agent=agent,

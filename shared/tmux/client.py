@@ -215,10 +215,12 @@ class Tmux:
     def _order(self, order: Line) -> Answer:
         """Have a session started, and the one to which connections can keep."""
         try:
-            answer, kept = self._ask(order, KEEP, changes=True)
+            if self._is_kept and self.connected:
+                return self._ask(order, changes=True)[0]
+            answer, _ = self._ask(order, KEEP, changes=True)
         except NoSession:
             return self._start_server(order)
-        if kept.ok or not self._is_kept:
+        if not self._is_kept:
             self._move()
         return answer
 

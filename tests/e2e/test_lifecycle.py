@@ -124,6 +124,13 @@ def test_events_follow_the_bus_and_the_journal(fleet: RunningFleet) -> None:
     assert [kind for kind in kinds if kind] == ["spawned", "spawned", "missing", "restarted"]
 
 
+def test_an_edit_is_taken_up_while_everything_runs(fleet: RunningFleet) -> None:
+    declared = json.loads(fleet.path.read_text())
+    declared["agents"]["tester"] = {"prompt": "test"}
+    fleet.path.write_text(json.dumps(declared))
+    assert fleet.wait_for_status("tester", "running").backend == "demo"
+
+
 def test_a_broken_edit_of_the_fleet_file_is_told_and_the_last_good_one_stays(fleet: RunningFleet) -> None:
     good = fleet.path.read_text()
     fleet.path.write_text("agents: {builder: {backnd: demo}}\n")
