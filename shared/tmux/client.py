@@ -75,7 +75,9 @@ class Tmux:
         except NoSession:
             return []
         agents = [pane for pane in panes if pane.session != KEEPER]
-        if len(agents) < len(panes) and not self._is_kept:
+        if len(agents) == len(panes):
+            self._is_kept = False  # somebody ended the keeper, and tmux may have moved us elsewhere
+        elif not self._is_kept:
             self._move()
         if any(pane.dead and pane.dead_status is None for pane in agents):
             self._remind()
