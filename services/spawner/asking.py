@@ -1,16 +1,14 @@
 """What every command has in common: who asks, which session it leads to, and how it is kept waiting."""
 
 import hashlib
-from datetime import timedelta
 
 from services.spawner.scene import Scene
 from shared.commands import Send
 from shared.journal import Request
 from shared.turn import Asked
 
-HELD_FOR_S = 60.0
+HELD_FOR_S = 600.0
 """Beyond the time that the sender gives it: until then it is we who answer."""
-LOOKS_AGAIN_S = 0.2
 
 
 def by(asked: Asked) -> str:
@@ -27,4 +25,3 @@ def hold(scene: Scene, asked: Asked, said: str) -> None:
     wait_s = asked.command.wait_s if isinstance(asked.command, Send) else 0.0
     until = asked.request.asked + wait_s + HELD_FOR_S
     scene.turn.hold(asked, said, scene.turn.now.fromtimestamp(until, scene.turn.now.tzinfo))
-    scene.turn.again_at(scene.turn.now + timedelta(seconds=LOOKS_AGAIN_S))

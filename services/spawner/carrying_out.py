@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from services.spawner.adoption import backend_of
-from services.spawner.asking import by, spawn_of
+from services.spawner.asking import by, hold, spawn_of
 from services.spawner.decide import Known
 from services.spawner.keeping import Begun, Keeper
 from services.spawner.scene import Scene
@@ -19,9 +19,6 @@ from shared.fleet.faults import allowed
 from shared.states import Desired
 from shared.tmux import Pane, Tmux
 from shared.turn import Asked
-
-QUEUES_FOR_S = 600.0
-"""How long a start may wait for its turn."""
 
 
 class Refusal(MusterError):
@@ -151,7 +148,7 @@ class SessionCommands:
             answer = (f"{agent} refused to take up its conversation, and stays down", "refused")
         elif not known.resumed:
             answer = (f"{agent} refused to take up its conversation and began a new one", "ok")
-        elif pane is not None and self._keeper.is_ready(pane, backend):
+        elif pane is not None and self._keeper.is_ready(scene, pane, backend):
             answer = (f"{agent} took up its conversation", "ok")
         elif scene.now - known.started > backend.ready_within_s:
             answer = (f"{agent} was started to take up its conversation; it does not show yet that it did", "ok")
@@ -162,15 +159,14 @@ class SessionCommands:
         scene.turn.answer(asked, answer[0], code=answer[1], fresh=not known.resumed, **result)
 
     def _wait(self, scene: Scene, asked: Asked, said: str) -> None:
-        scene.turn.hold(asked, said, scene.turn.now.replace(microsecond=0) + timedelta(seconds=QUEUES_FOR_S))
+        hold(scene, asked, said)
         scene.turn.again_at(scene.turn.now + timedelta(seconds=0.2))
 
     def _queues(self, scene: Scene, asked: Asked, agent: str) -> bool:
         due = self._keeper.waits_for_turn(scene)
         if due is None:
             return False
-        until = scene.turn.now.fromtimestamp(asked.request.asked + QUEUES_FOR_S, scene.turn.now.tzinfo)
-        scene.turn.hold(asked, f"{agent} waits for its turn: a few agents are started at a time", until)
+        hold(scene, asked, f"{agent} waits for its turn: a few agents are started at a time")
         scene.turn.again_at(due)
         return True
 

@@ -190,10 +190,10 @@ def _submitting(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
         return Done("none")  # it may have been submitted: twice would be worse than not at all
     if seen.holds_it or seen.blind:
         return Act(delivery.to(Stage.SUBMITTED, seen.now, presses=delivery.presses + 1), "submit")
-    if not seen.ours and not seen.reading.box:
-        return Act(delivery.to(Stage.SUBMITTED, seen.now))
     if seen.reading.box is None:
-        return Wait(WAITS_LOOKING_EVERY_S, obstacle(seen))
+        return Wait(WAITS_LOOKING_EVERY_S, obstacle(seen))  # the box will tell whether the key was pressed
+    if not seen.ours and seen.reading.empty:
+        return Act(delivery.to(Stage.SUBMITTED, seen.now))
     return Act(delivery.to(Stage.WAITING, seen.now, clears=0))
 
 

@@ -23,6 +23,7 @@ from shared.tmux import Pane, Tmux
 
 LIES_S, LIES_AT_MOST_S = 0.3, 1.5
 """How long a session stays after its program has ended."""
+LIVES_ON_S = 2.0
 RESTARTS = "restarts"
 """Remembered: when the fleet restarted agents."""
 
@@ -159,8 +160,10 @@ class Keeper:
         due = self._stagger.due(scene.fleet.declared.start, scene.now)
         return scene.turn.now.fromtimestamp(due, scene.turn.now.tzinfo) if due > scene.now else None
 
-    def is_ready(self, pane: Pane, backend: Backend) -> bool:
-        """Whether the agent shows its input box; one whose box is not known is taken to be ready."""
+    def is_ready(self, scene: Scene, pane: Pane, backend: Backend) -> bool:
+        """Whether the agent shows its input box; one whose box is not known is taken to be, if it lives on a little."""
+        if backend.screen.box is None:
+            return scene.now - scene.known(pane.agent or "").started > LIVES_ON_S
         screen = self._tmux.screens([pane.pane_id], styled=True).get(pane.pane_id, "")
         return read_screen(backend, screen).box is not None
 

@@ -54,8 +54,9 @@ def test_without_a_verb_the_help_is_shown(capsys: pytest.CaptureFixture[str]) ->
     ("arguments", "says"),
     [
         (["nosuch"], "invalid choice: 'nosuch'"),
-        (["spawn"], "the following arguments are required: agent"),
-        (["spawn", "a", "b"], "unrecognized arguments: b"),
+        (["resume"], "the following arguments are required: agent"),
+        (["resume", "a", "b"], "unrecognized arguments: b"),
+        (["send", "a", "text", "--keys", "b"], "not allowed with argument"),
         (["spawn", "a", "--wait", "long"], "invalid float value: 'long'"),
         (["status", "now"], "unrecognized arguments: now"),
         (["--nosuch", "status"], "unrecognized arguments: --nosuch"),
@@ -81,8 +82,8 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_every_verb_can_be_run(verb: str) -> None:
-    module = importlib.import_module(f"services.cli.{'ask' if verb in ASKED else verb}")
-    module.arguments(argparse.ArgumentParser())
+    module = importlib.import_module(f"services.cli.{'command' if verb in ASKED else verb}")
+    module.arguments(argparse.ArgumentParser(), *([verb] if verb in ASKED else []))
     assert callable(module.run)
 
 
@@ -109,7 +110,8 @@ def test_a_bad_fleet_file_is_its_own_exit_code(tmp_path: Path, capsys: pytest.Ca
     assert exit_code("--fleet", str(path), "up") == 78
     assert capsys.readouterr().err == (
         f"muster: {path}, line 1: agnets: unknown key; did you mean 'agents'?"
-        " allowed are: agents, backends, broker, host, polls, prefix, tmux\n"
+        " allowed are: agents, backends, broker, defaults, environment, host, logs, loops, polls, prefix, restarts,"
+        " services, start, tmux, version, workspaces\n"
     )
 
 

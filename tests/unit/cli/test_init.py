@@ -1,0 +1,146 @@
+"""`muster init`: a file that runs as it is, whose comments are true when they are taken at their word."""
+
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.cli.__main__ import main
+from services.cli.init import SETTING, TEMPLATE
+from shared.fleet import load_fleet
+from shared.fleet.backend import Backend, Dialog, ModelChoice, Resume, Screen, Typing
+from shared.fleet.host import LogSettings, PollSettings, StartSettings, TmuxSettings
+from shared.fleet.policy import FleetRestarts, RestartPolicy
+from shared.fleet.schema import render, schema
+from shared.fleet.section import Section
+from shared.fleet.shipped import shipped
+from tests.unit.shared.test_fleet import write
+
+INTERNALS = (Backend, Dialog, ModelChoice, Resume, Screen, Typing)
+"""How a program is run and read is for those who bring a new one: docs/fleet.md."""
+AS_IT_IS = (TmuxSettings, PollSettings, LogSettings, StartSettings, FleetRestarts)
+"""Sections whose values are shown as they hold anyway."""
+
+
+def uncommented(text: str) -> str:
+    """Every setting in use."""
+    return re.sub(SETTING, r"\1", text, flags=re.MULTILINE)
+
+
+def sections(node: Any) -> Iterator[Section]:
+    """Every section that was written, with all below it."""
+    if isinstance(node, Section):
+        yield node
+        node = [getattr(node, key) for key in node.model_fields_set]
+    elif isinstance(node, dict):
+        node = list(node.values())
+    if isinstance(node, list):
+        for each in node:
+            yield from sections(each)
+
+
+def all_kinds(kind: type[Section] = Section) -> Iterator[type[Section]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from all_kinds(each)
+
+
+@pytest.mark.parametrize(
+    ("line", "used"),
+    [
+        ("  #key: 1", "  key: 1"),
+        ("#  key: 1", "  key: 1"),
+        ("# some words", "# some words"),
+        ("a: b  # c", "a: b  # c"),
+    ],
+)
+def test_a_setting_is_told_from_prose(line: str, used: str) -> None:
+    assert uncommented(line) == used
+
+
+def test_it_runs_as_it_is(tmp_path: Path) -> None:
+    fleet = load_fleet(write(tmp_path, TEMPLATE))
+    assert {name: (agent.backend, agent.enabled) for name, agent in fleet.agents.items()} == {
+        "builder": ("demo", True),
+        "reviewer": ("demo", True),
+    }
+
+
+def test_every_setting_in_a_comment_can_be_used_and_all_together(tmp_path: Path) -> None:
+    fleet = load_fleet(write(tmp_path, uncommented(TEMPLATE)))
+    assert set(fleet.agents) == {"builder", "reviewer", "tidy", "web"}
+    assert fleet.agents["builder"].restart == RestartPolicy()
+
+
+def test_each_setting_alone_can_be_used(tmp_path: Path) -> None:
+    """Top-level blocks and the lines of an agent; what belongs to a block goes with it."""
+    lines = TEMPLATE.splitlines()
+    settings = [number for number, line in enumerate(lines) if re.match(r" *#\w", line)]
+    assert len(settings) > 25
+    for number in settings:
+        end = number + 1
+        indent = lines[number].index("#")
+        while end < len(lines) and re.match(rf" {{{indent}}}#  ", lines[end]):
+            end += 1
+        text = "\n".join([*lines[:number], *(uncommented(line) for line in lines[number:end]), *lines[end:]])
+        if "on_complete: tidy" not in "".join(lines[number:end]):
+            load_fleet(write(tmp_path, text))
+
+
+def test_every_key_of_every_section_is_mentioned(tmp_path: Path) -> None:
+    seen: dict[type[Section], set[str]] = {}
+    for section in sections(load_fleet(write(tmp_path, uncommented(TEMPLATE))).declared):
+        seen.setdefault(type(section), set()).update(section.model_fields_set)
+    for kind in all_kinds():
+        if kind not in INTERNALS and kind.__module__.startswith("shared.fleet"):
+            assert seen.get(kind, set()) == set(kind.model_fields), kind.__name__
+
+
+def test_numbers_are_shown_as_they_hold_anyway(tmp_path: Path) -> None:
+    written = [*sections(load_fleet(write(tmp_path, uncommented(TEMPLATE))).declared)]
+    for kind in AS_IT_IS:
+        assert [each for each in written if isinstance(each, kind)] == [kind()]
+
+
+def test_every_backend_that_comes_with_muster_is_named() -> None:
+    (others,) = re.findall(r"others: (.+)", TEMPLATE)
+    assert others.split(", ") == sorted(shipped().keys() - {"demo"})
+
+
+def test_what_is_not_acted_on_yet_is_said() -> None:
+    (said,) = [line for line in TEMPLATE.splitlines() if "not there yet" in line]
+    assert all(word in said for word in ("account", "watch", "wake", "loops", "monitor", "handoff"))
+
+
+def test_it_is_written_with_the_schema_that_its_first_line_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 0
+    first = (tmp_path / "fleet.yaml").read_text().splitlines()[0]
+    assert first == "# yaml-language-server: $schema=.muster/fleet.schema.json"
+    file = tmp_path / first.partition("=")[2]
+    assert file.read_text() == render(schema())
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert (file.parent / ".gitignore").read_text() == "*\n"
+
+
+def test_it_is_written_where_it_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "deep" / "team.yaml"
+    assert main(["--fleet", str(path), "init"]) == 0
+    assert load_fleet(path).agents
+    assert (path.parent / ".muster" / "fleet.schema.json").is_file()
+    assert f"next: muster --fleet {path} up" in capsys.readouterr().err
+
+
+def test_a_file_that_is_there_is_replaced_only_when_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, "host: mine\n")
+    assert main(["--fleet", str(path), "init"]) == 1
+    assert path.read_text() == "host: mine\n"
+    assert "is there already" in capsys.readouterr().err
+    assert main(["--fleet", str(path), "init", "--force"]) == 0
+    assert path.read_text() == TEMPLATE
