@@ -18,7 +18,6 @@ from services.spawner.stagger import Stagger
 from shared.events import AgentExited, AgentGaveUp, AgentRestarted, AgentSpawned, Running
 from shared.fleet import Backend, Kind
 from shared.screen import read_screen
-from shared.states import Desired
 from shared.tmux import Pane, Tmux
 
 LIES_S, LIES_AT_MOST_S = 0.3, 1.5
@@ -62,7 +61,7 @@ class Keeper:
         pane = scene.panes.get(agent)
         if known.alive and pane is not None and not pane.dead and pane.spawn == known.spawn:
             return  # as nearly always; there may be hundreds
-        for action in decide(known, self.wish(scene, agent), pane, self._rules(scene, agent), scene.now):
+        for action in decide(known, scene.wish(agent), pane, self._rules(scene, agent), scene.now):
             match action:
                 case Claim(found):
                     self._claim(scene, agent, found, known)
@@ -80,12 +79,6 @@ class Keeper:
                     scene.turn.tell(AgentGaveUp(agent=agent, reason=reason))
                 case LookAgain(when):
                     scene.turn.again_at(scene.turn.now.fromtimestamp(when, scene.turn.now.tzinfo))
-
-    def wish(self, scene: Scene, agent: str) -> Desired:
-        known = scene.known(agent)
-        if known.wish is not None or agent not in scene.fleet.agents:
-            return known.wish or Desired.STOPPED
-        return Desired.RUNNING if scene.fleet.agents[agent].enabled else Desired.STOPPED
 
     def _rules(self, scene: Scene, agent: str) -> Rules:
         if agent not in scene.fleet.agents:

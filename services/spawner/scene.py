@@ -6,6 +6,7 @@ from pathlib import Path
 
 from services.spawner.decide import Known
 from shared.fleet import Backend, Fleet, Kind
+from shared.states import Desired
 from shared.tmux import Pane
 from shared.turn import Turn
 
@@ -44,6 +45,13 @@ class Scene:
     def running(self, agent: str) -> Pane | None:
         pane = self.panes.get(agent)
         return pane if pane is not None and not pane.dead else None
+
+    def wish(self, agent: str) -> Desired:
+        """What is wanted of the agent: what somebody asked for, else what the fleet file says."""
+        wish = self.known(agent).wish
+        if wish is not None or agent not in self.fleet.agents:
+            return wish or Desired.STOPPED
+        return Desired.RUNNING if self.fleet.agents[agent].enabled else Desired.STOPPED
 
     def adopted(self) -> list[str]:
         """Agents that were taken over and that the fleet file does not have."""

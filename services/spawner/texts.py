@@ -89,8 +89,11 @@ class Texts:
         self._brought: dict[str, Delivery] = {}
         """How far this process brought each agent's text, and has not acted on yet."""
 
-    def step(self, scene: Scene, agent: str, pane: Pane, text: Text) -> None:
-        """Go one step on with a text. NotDelivered, or any other MusterError that can't be retried, ends it."""
+    def step(self, scene: Scene, agent: str, pane: Pane, text: Text) -> str:
+        """Go one step on with a text, and say what it waits for, if anything.
+
+        NotDelivered, or any other MusterError that can't be retried, ends it.
+        """
         backend = scene.backend(agent)
         delivery = self._current(scene, agent, pane, text, backend)
         worded = self._worded(scene, agent, backend, text)
@@ -107,16 +110,17 @@ class Texts:
         )
         match advance(delivery, circumstances):
             case Wait() as wait:
-                self._wait(scene, text, delivery, wait)
+                return self._wait(scene, agent, text, wait)
             case Act() as act:
                 try:
                     self._act(scene, agent, pane, backend, worded, act)
                 except NotTyped as error:
-                    self._wait(scene, text, delivery, Wait(WAITS_LOOKING_EVERY_S, str(error)))
+                    return self._wait(scene, agent, text, Wait(WAITS_LOOKING_EVERY_S, str(error)))
             case Done(confirmed):
                 self._finish(scene, agent, pane, text, confirmed, search.conversation)
             case Fail(reason):
                 self._fail(scene, agent, text, reason)
+        return ""
 
     def _current(self, scene: Scene, agent: str, pane: Pane, text: Text, backend: Backend) -> Delivery:
         kept = scene.turn.recall(f"delivery:{agent}")
@@ -142,19 +146,20 @@ class Texts:
             return Search(readable=False)
         return self._record.search(scene, agent, delivery.mark, worded)
 
-    def _wait(self, scene: Scene, text: Text, delivery: Delivery, wait: Wait) -> None:
+    def _wait(self, scene: Scene, agent: str, text: Text, wait: Wait) -> str:
         scene.turn.again_at(scene.turn.now + timedelta(seconds=wait.look_after_s))
         if not wait.reason:
-            return
+            return ""
         if text.asked is None:
-            if scene.now - delivery.since > PROMPT_TOLD_AFTER_S:
-                scene.turn.complain(f"a first prompt waits: {wait.reason}")
-            return
+            if scene.now - scene.known(agent).started > PROMPT_TOLD_AFTER_S:
+                scene.turn.complain(f"the first prompt of {agent} waits: {wait.reason}")
+            return wait.reason
         waited_s = scene.now - text.asked.request.asked
         if waited_s > text.wait_s:
             raise NotDelivered(f"the text was not delivered: {wait.reason}")
         if waited_s > QUIETLY_S:
             hold(scene, text.asked, f"the text waits: {wait.reason}")
+        return wait.reason
 
     def _act(self, scene: Scene, agent: str, pane: Pane, backend: Backend, worded: str, act: Act[Delivery]) -> None:
         spawn = pane.spawn or ""

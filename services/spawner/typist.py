@@ -1,6 +1,7 @@
 """Typing for people: keys and answers to dialogs first, then texts, one thing at a time for each agent."""
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 from services.spawner.asking import hold
 from services.spawner.presses import Presses
@@ -9,7 +10,7 @@ from services.spawner.texts import Text, Texts
 from shared.commands import AgentCommand, Send
 from shared.errors import MusterError, Retryable
 from shared.fleet import Kind
-from shared.tmux import Pane
+from shared.states import Desired
 from shared.turn import Asked
 
 FIRST = "something else is typed into this agent first"
@@ -32,36 +33,46 @@ class Typist:
 
     def _serve(self, scene: Scene, agent: str, asked: Sequence[Asked]) -> None:
         pane = scene.running(agent)
-        if reason := self._why_not(scene, agent, pane):
-            for each in asked:
-                scene.turn.answer(each, reason, code="refused")
+        if pane is None or pane.spawn is None:
+            self._serve_nobody(scene, agent, asked)
             return
-        assert pane is not None  # noqa: S101 - for the type checker: `_why_not` has looked
+        if agent in scene.fleet.agents and scene.fleet.agents[agent].kind is Kind.SERVICE:
+            for each in asked:
+                scene.turn.answer(each, f"{agent} is a side service: nobody types into it", code="refused")
+            return
         presses = [each for each in asked if not _is_text(each)]
         texts = [Text.of(each.command, each) for each in asked if isinstance(each.command, Send) and _is_text(each)]
         if prompt := scene.known(agent).prompt:
             texts.insert(0, Text(id=f"prompt-{pane.spawn}", text=prompt))
+        waits_for: str | None = None
         if presses:
             self._attempt(scene, presses[0], lambda: self._presses.step(scene, agent, pane, presses[0]))
         elif texts:
-            self._attempt(scene, texts[0].asked, lambda: self._texts.step(scene, agent, pane, texts[0]))
+            waits_for = self._attempt(scene, texts[0].asked, lambda: self._texts.step(scene, agent, pane, texts[0]))
+        first = f"{FIRST}, which waits: {waits_for}" if waits_for else FIRST
         behind = [*presses[1:], *(text.asked for text in texts[0 if presses else 1 :] if text.asked)]
         for each in behind:
             if isinstance(each.command, Send) and scene.now - each.request.asked > each.command.wait_s:
-                scene.turn.answer(each, f"it was not typed: {FIRST}", code="refused")
+                scene.turn.answer(each, f"it was not typed: {first}", code="refused")
             else:
-                hold(scene, each, FIRST)
+                hold(scene, each, first)
 
-    def _why_not(self, scene: Scene, agent: str, pane: Pane | None) -> str:
-        if pane is None or pane.spawn is None:
-            return f"{agent} is not running, so nothing can be typed into it; start it first"
-        if agent in scene.fleet.agents and scene.fleet.agents[agent].kind is Kind.SERVICE:
-            return f"{agent} is a side service: nobody types into it"
-        return ""
+    def _serve_nobody(self, scene: Scene, agent: str, asked: Sequence[Asked]) -> None:
+        """A text waits for an agent that is about to be started again; everything else was meant for what has ended."""
+        returns = scene.wish(agent) is Desired.RUNNING and not scene.known(agent).gave_up
+        returns = returns and agent in scene.fleet.agents and scene.fleet.agents[agent].kind is not Kind.TASK
+        for each in asked:
+            in_time = isinstance(each.command, Send) and scene.now - each.request.asked <= each.command.wait_s
+            if returns and in_time and _is_text(each):
+                hold(scene, each, f"the text waits: {agent} is not running, and is about to be started again")
+                scene.turn.again_at(scene.turn.now + timedelta(seconds=1))
+            else:
+                said = f"{agent} is not running, so nothing can be typed into it; start it first"
+                scene.turn.answer(each, said, code="refused")
 
-    def _attempt(self, scene: Scene, asked: Asked | None, step: Callable[[], None]) -> None:
+    def _attempt(self, scene: Scene, asked: Asked | None, step: Callable[[], str | None]) -> str | None:
         try:
-            step()
+            return step()
         except Retryable:
             raise
         except MusterError as error:
@@ -69,6 +80,7 @@ class Typist:
                 scene.turn.complain(str(error))
             else:
                 scene.turn.answer(asked, str(error), code="refused")
+        return None
 
 
 def _is_text(asked: Asked) -> bool:

@@ -42,6 +42,10 @@ NOTHING_THERE = re.compile(
 )
 
 
+# With which it says that a target is not there; the last in the moment in which a session is being ended.
+NOT_THERE = ("can't find ", "no such session: ", "no such pane: ", "no current target")
+
+
 class Tmux:
     """One tmux server. Methods may be called from any thread; questions are put one after another.
 
@@ -390,6 +394,6 @@ def _must_be_typed(pane_id: str, answer: Answer) -> None:
 
 def _is_there(answer: Answer, asked: str) -> bool:
     """Whether the target of a command was there; any other refusal is raised."""
-    if not answer.ok and not answer.text.startswith(("can't find ", "no such session: ", "no such pane: ")):
+    if not answer.ok and not answer.text.startswith(NOT_THERE):
         raise TmuxUnavailable(asked, answer.text)
     return answer.ok
