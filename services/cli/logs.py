@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -23,8 +24,10 @@ from shared.ids import is_id
 from shared.terminal import Fresh, Reading, tidy
 
 LOOKS_EVERY_S = 0.5
-FIRST_BYTES, MOST_BYTES = 1_000_000, 8_000_000
-"""How much of a log's end is read to find the lines in; a megabyte takes half a second."""
+FEW_BYTES, MOST_BYTES = 2_000_000, 10_000_000
+"""How much of a log's end is read to find the lines in; a megabyte takes half a second …"""
+MANY_LINES = 500
+"""… so that more than the first are read only for so many lines."""
 
 
 class NobodyNamed(MusterError):
@@ -120,86 +123,89 @@ def _there_are(fleet: Fleet) -> str:
 
 def raw(path: Path, lines: int, *, follow: bool) -> Iterator[bytes]:
     """The last lines as they are, and then what comes."""
-    tail = Tail(path)
-    end = tail.last(MOST_BYTES)
-    yield b"".join(end.splitlines(keepends=True)[-lines:]) if lines > 0 else b""
-    while follow:
-        time.sleep(LOOKS_EVERY_S)
-        yield tail.read()
+    with closing(Tail(path)) as tail:
+        end = tail.last(MOST_BYTES)
+        yield b"".join(end.splitlines(keepends=True)[-lines:]) if lines > 0 else b""
+        while follow:
+            time.sleep(LOOKS_EVERY_S)
+            yield tail.read()
 
 
 def readable(path: Path, lines: int, *, follow: bool) -> Iterator[str]:
     """The last lines that a person could have read, and then those that come."""
-    size = FIRST_BYTES
-    while True:
-        tail, reading, fresh = Tail(path), Reading(), Fresh()
-        end = tail.last(size)
-        reading.feed(end)
+    with closing(Tail(path)) as tail:
+        reading, fresh = Reading(), Fresh()
+        reading.feed(tail.last(MOST_BYTES if lines > MANY_LINES else FEW_BYTES))
         found = tidy(fresh.begin(reading))
-        if len(found) >= lines or len(end) < size or size >= MOST_BYTES:
-            break
-        size *= 4
-    yield from found[-lines:] if lines > 0 else []
-    last = found[-1] if found else ""
-    while follow:
-        time.sleep(LOOKS_EVERY_S)
-        reading.feed(tail.read())
-        for line in tidy([last, *fresh.look(reading)])[bool(last) :]:
-            yield line
-            last = line
+        yield from found[-lines:] if lines > 0 else []
+        last = found[-1] if found else ""
+        while follow:
+            time.sleep(LOOKS_EVERY_S)
+            reading.feed(tail.read())
+            for line in tidy([last, *fresh.look(reading)])[bool(last) :]:
+                yield line
+                last = line
 
 
 class Tail:
     """The bytes of a log, each once, though the file is rotated, emptied or not there yet.
 
-    It is rotated in two ways: copied to `.1` and emptied, or renamed to `.1` and made anew.
+    It is rotated in two ways: copied to `.1` and emptied, or renamed to `.1` and made anew. What is older moves on.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._older = path.with_name(f"{path.name}.1")
-        self._older_inode = _inode(self._older)
+        self._older = self._parts()[:1]
         self._file: BinaryIO | None = None
         self._at = 0
-        self._doubt = False
+        self._doubt: list[tuple[int, int]] = []
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def last(self, size: int) -> bytes:
         """The end of what there is, older part and newer one together; `read` goes on behind it."""
         now = self.read(skip_to=size)
-        if len(now) < size and self._older.exists():
-            with self._older.open("rb") as file:
-                file.seek(-min(size - len(now), self._older.stat().st_size), os.SEEK_END)
-                return file.read() + now
-        return now
+        older = _from(numbered(self._path, 1), 0) if len(now) < size else b""
+        return older[-(size - len(now)) :] + now if older else now
 
     def read(self, *, skip_to: int | None = None) -> bytes:
         """What was appended since; only the last `skip_to` bytes of it when that is given."""
-        inode, older = _inode(self._path), _inode(self._older)
-        if self._file is None and inode is not None:
-            self._file, self._at = self._path.open("rb"), 0
         if self._file is None:
-            return b""
-        if inode is not None and inode != os.fstat(self._file.fileno()).st_ino:
+            try:
+                self._file, self._at = self._path.open("rb"), 0
+            except FileNotFoundError:
+                return b""
+        # In this order: a file is emptied after it was copied, so whoever sees it emptied sees the copy too.
+        is_shorter = self._file.seek(0, os.SEEK_END) < self._at
+        parts, here = self._parts(), _identity(self._path)
+        if here and here[0] != os.fstat(self._file.fileno()).st_ino:
             rest = self._take(self._file, skip_to)
             self._file.close()
-            self._file, self._at, self._older_inode = self._path.open("rb"), 0, older
+            self._file, self._at, self._older = self._path.open("rb"), 0, parts[:1]
             return rest + self._take(self._file, skip_to)
-        is_shorter, is_moved = self._file.seek(0, os.SEEK_END) < self._at, older != self._older_inode
-        if is_moved and not is_shorter and not self._doubt:
-            self._doubt = True  # copied and not emptied yet, or emptied and grown again: the next look knows
+        is_moved = bool(parts) and parts[:1] != self._older
+        if is_moved and not is_shorter and self._doubt != parts:
+            self._doubt = parts  # copied and not emptied yet, or emptied and grown again: the next look knows
             return b""
-        rest = self._rest_of_older() if is_moved else b""
+        rest = self._left_behind(parts) if is_moved else b""
         if is_moved or is_shorter:
-            self._at, self._older_inode, self._doubt = 0, older, False
+            self._at, self._older, self._doubt = 0, parts[:1], []
         return rest + self._take(self._file, skip_to)
 
-    def _rest_of_older(self) -> bytes:
-        try:
-            with self._older.open("rb") as file:
-                file.seek(self._at)
-                return file.read()
-        except FileNotFoundError:
-            return b""
+    def _parts(self) -> list[tuple[int, int]]:
+        """Which files are the older parts now, the newest first."""
+        found: list[tuple[int, int]] = []
+        while part := _identity(numbered(self._path, len(found) + 1)):
+            found.append(part)
+        return found
+
+    def _left_behind(self, parts: list[tuple[int, int]]) -> bytes:
+        """What was in the file, from our place on, and in those that took its place since."""
+        news = parts.index(self._older[0]) if self._older and self._older[0] in parts else len(parts)
+        places = [self._at, *[0] * news]
+        return b"".join(_from(numbered(self._path, n), places[news - n]) for n in range(news, 0, -1))
 
     def _take(self, file: BinaryIO, skip_to: int | None) -> bytes:
         if skip_to is not None:
@@ -210,8 +216,23 @@ class Tail:
         return taken
 
 
-def _inode(path: Path) -> int | None:
+def numbered(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.{number}")
+
+
+def _from(path: Path, place: int) -> bytes:
     try:
-        return path.stat().st_ino
+        with path.open("rb") as file:
+            file.seek(place)
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file it is: a number that is free again may be given to another."""
+    try:
+        status = path.stat()
     except FileNotFoundError:
         return None
+    return status.st_ino, status.st_mtime_ns

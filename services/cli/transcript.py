@@ -119,16 +119,20 @@ def _document(entry: Entry) -> dict[str, object]:
 
 def render(entries: Iterable[Entry], paint: Paint, *, width: int, full: bool) -> Iterator[str]:
     """Lines for a terminal: who spoke when, then what. Nothing in them commands the terminal."""
-    day = ""
+    day, speaker = "", None
     for entry in entries:
         local = entry.time.astimezone() if entry.time else None
         if local and (today := f"{local:%A, %d %B %Y}") != day:
             day = today
             yield from ("", paint.dim(f"── {day} ──"))
-        clock = f"{local:%H:%M:%S}" if local else ""
+        speaks = Who.USER if entry.who is Who.USER else Who.AGENT
+        if entry.who is Who.USER or (speaks is not speaker and entry.who is not Who.NOTE):
+            yield from ("", f"{paint.bold(speaks)} {paint.dim(f'{local:%H:%M:%S}' if local else '')}".rstrip())
+        elif entry.who is Who.AGENT:
+            yield ""
+        speaker = speaker if entry.who is Who.NOTE else speaks
         match entry.who:
             case Who.USER | Who.AGENT:
-                yield from ("", f"{paint.bold(entry.who)} {paint.dim(clock)}".rstrip())
                 yield from wrapped(entry.text, width)
             case Who.THINKING:
                 lines = _at_most(list(wrapped(entry.text, width - 2)), None if full else SHORT_LINES)

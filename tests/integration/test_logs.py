@@ -242,8 +242,12 @@ def test_a_full_disk_is_told_and_passes(world: World, monkeypatch: pytest.Monkey
     world.log.parent.mkdir()
     world.log.symlink_to("/dev/full")  # each write fails as on a full disk
     world.start(ECHO)
-    world.type("lost")
-    eventually(lambda: not world.pane().piped, "the writer gave up")
+
+    def gave_up() -> bool:
+        world.type("lost")
+        return not world.pane().piped
+
+    eventually(gave_up, "the writer gave up")
     world.tend()
     assert len(world.said) == 1
     world.log.unlink()
