@@ -13,9 +13,10 @@ from pathlib import Path
 from services.cli import supervision
 from services.cli.look import look_at_bus
 from services.cli.words import Paint, plain
+from shared.backends import DIRECTORY
 from shared.broker import find_program
 from shared.errors import MusterError
-from shared.fleet import Fleet, find_fleet_file, load_fleet
+from shared.fleet import Fleet, find_fleet_file, load_fleet, needs
 from shared.process import endpoints_of
 from shared.roles import SERVICES
 from shared.states import Presence
@@ -61,7 +62,7 @@ def examine(given: str | None) -> Iterator[Finding]:
         yield Finding("fleet", False, str(error), "mend the file; `muster init` writes a good one")
         return
     yield Finding("fleet", True, f"{fleet.path}: {len(fleet.declared.agents)} agents")
-    for check in (_tmux_answers, _files, _space, _journal, _broker, _services):
+    for check in (agents, _tmux_answers, _files, _space, _journal, _broker, _services):
         yield from check(fleet)
 
 
@@ -85,6 +86,38 @@ def _broker_program() -> Finding:
     except MusterError as error:
         return Finding("broker", False, str(error), "or name a broker of your own in the fleet file")
     return Finding("broker", True, f"{program.kind} at {program.path}")
+
+
+def agents(fleet: Fleet) -> Iterator[Finding]:
+    """Whether each agent has what it needs to start. What is wrong with several alike is told once."""
+    faults: dict[str, list[str]] = {}
+    for name in fleet.agents:
+        for said in _faults(fleet, name):
+            faults.setdefault(said, []).append(name)
+    for said, names in faults.items():
+        found, _, mend = said.rpartition("; ")
+        yield Finding("agents", False, f"{', '.join(names)}: {found or said}", mend if found else "mend the file")
+    if not faults:
+        yield Finding("agents", True, f"{len(fleet.agents)} have what they need to start")
+
+
+def _faults(fleet: Fleet, agent: str) -> Iterator[str]:
+    declared, backend = fleet.agents[agent], fleet.profile(agent)
+    for need in (needs.workspace_of, needs.prompt_of):
+        try:
+            need(fleet, agent)
+        except MusterError as error:
+            yield str(error)
+    path = os.environ.get("PATH")
+    try:
+        path = needs.variables_of(fleet, agent, backend, os.environ).get("PATH")
+    except MusterError as error:
+        yield str(error)
+    values = {"python": sys.executable, "backends": str(DIRECTORY), "agent": agent}
+    try:
+        needs.program_of(fleet, declared.backend, backend, values, path)
+    except MusterError as error:
+        yield str(error)
 
 
 def _tmux_answers(fleet: Fleet) -> Iterator[Finding]:

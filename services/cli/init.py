@@ -1,49 +1,125 @@
-"""`muster init`: a fleet file to begin with, commented, that runs as it is."""
+"""`muster init`: a fleet file to begin with, that runs as it is and shows all there is to set, with its schema."""
 
 import argparse
 from pathlib import Path
 
 from services.cli.fleet import say
+from shared.broker.private import make_directory, write
 from shared.errors import MusterError
-from shared.fleet.file import FILE_NAME
+from shared.fleet import Declaration, Fleet
+from shared.fleet.file import FILE_NAME, as_path
+from shared.fleet.schema import render, schema
 
 TEMPLATE = """\
-# Your fleet. `muster up` starts it, `muster status` shows it. Edits of agents and backends are taken up while it runs.
-
-# host: box                # this machine's name on the bus; default: its host name
-# prefix: muster           # the first word of every topic
-
-# tmux:
-#   socket: default        # a tmux socket name, or a path when it contains a slash
-
-# broker:
-#   endpoints: [mqtts://broker.example]   # your own; without it a private broker runs on loopback
-#   port: 1883                            # the private broker's port; default: a free one
-
-# polls:
-#   connected_s: 30        # how often to look while a broker answers (changes are pushed anyway)
-#   alone_s: 1             # how often to look while none does
+# yaml-language-server: $schema=.muster/fleet.schema.json
+# Your fleet. `muster up` starts it, `muster status` shows it. Edits are taken up while it runs; a file with a fault is
+# told of, and the last good one stays in force. Lines with # right before a key are settings: take the # away to use
+# one. Numbers are those that hold anyway, if nothing else is said. More in docs/fleet.md.
 
 agents:
   builder:
-    backend: demo          # a scripted agent that needs no model
-    dir: .                 # its workspace, relative to this file
+    backend: demo               # a scripted one without a model; others: agy, aider, claude, codex, gemini, opencode
+    dir: .                      # its workspace, from where this file is
     prompt: build the thing
-    # enabled: false       # only when asked: muster spawn builder
-    # env: {KEY: value}
-    # restart:             # an agent that dies is started again, within these limits
-    #   first_wait_s: 1    # doubled each time, up to longest_wait_s
-    #   longest_wait_s: 60
-    #   burst: 5           # at most so many restarts ...
-    #   burst_s: 60        # ... within so many seconds, then it is given up
+    #kind: persistent           # kept running; loop: also plays a role in a loop; task: not started again when it ends
+    #role: builds the thing     # for people
+    #model: large               # by the name that the backend's program knows; without it, that program's own choice
+    #enabled: false             # only when asked: muster spawn builder
+    #resume: true               # a restart takes up the conversation where it ended, if the backend can ...
+    #resume_prompt: Go on.      # ... and tells it this; without it, nothing
+    #env: {KEY: value}          # seen by this agent only
+    #env_file: builder.env      # NAME=value lines, for secrets; chmod 600
+    #env_from: [AWS_*]          # seen of the environment that `muster up` was started in, beside `environment` below
+    #restart:                   # an agent that dies is started again, within these limits; then it is given up
+    #  first_wait_s: 1          # doubled with each death of a burst ...
+    #  longest_wait_s: 60       # ... up to this
+    #  burst: 5                 # at most so many restarts ...
+    #  burst_s: 60              # ... within so many seconds,
+    #  sustained: 30            # and at most so many ...
+    #  sustained_s: 3600        # ... within so many
+    # Checked now, acted on by services that are not there yet (monitor, handoff): account, watch, wake; loops below.
+    #account: work              # agents on one account share its usage limits
+    #watch:
+    #  stall: {after_s: 1800, grace_s: 120, then: nudge, nudge: Go on.}    # then: nudge, restart or tell
+    #  limits: {resume: true, slack_s: 60, tries: 3, prompt: continue}     # once a usage limit has lifted
+    #  health: {every_s: 0, timeout_s: 120, model: small}                  # asks background work how it is; 0: never
+    #wake: {every_s: 3600, text: Look for new work.}                       # pinged while it is idle
   reviewer:
-    backend: demo
     prompt: review what the builder did
+    #wake: {cron: "0 9 * * 1-5"}        # or at times as in crontab
+  #tidy:
+  #  kind: task
+  #  enabled: false
+  #  prompt: tidy up
 
-# backends:                # how to run other programs
-#   shell:
-#     argv: [bash, --norc]
+#defaults:                      # what agents have that do not say otherwise; any key of an agent
+#  backend: demo
+#  prompt_file: prompts/all.md  # a prompt in a file of its own
+
+#services:                      # any command that is kept running beside the agents; also: env_from, env_file, restart
+#  web:
+#    argv: [python3, -m, http.server, "8000"]    # no shell reads it
+#    dir: .
+#    enabled: false
+#    env: {PORT: "8000"}
+#    env_file: web.env
+#    env_from: [NODE_*]
+#    restart: {burst: 3}
+
+#backends:                      # more kinds of agents, or changes of those that come with Muster
+#  claude:
+#    extra_args: [--verbose]    # only this is changed: what you would add to the command line
+#  careful:
+#    like: claude               # begin with another one
+#  shell:
+#    binary: bash
+#    argv: ["{binary}", --norc]
+#    deliver: paste             # the prompt: arg, paste or exec
+
+#workspaces: [.]                # agents run in these directories and below, nowhere else
+#environment:                   # what agents see of the environment that `muster up` was started in
+#  allow: [HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TZ, TMPDIR, XDG_*, SSH_AUTH_SOCK, GIT_*]    # or more
+
+#start: {at_once: 4, gap_s: 0.5}    # starting many: so many together, then one more after each gap
+#restarts:                      # for all agents together, for what kills them all alike
+#  burst: 20                    # more restarts than this ...
+#  burst_s: 10                  # ... within so many seconds wait for their turn
+#  sustained: 0                 # more than this, and who dies next is given up; 0: ten for each agent, at least 100
+#  sustained_s: 3600
+#logs: {max_mb: 10, keep: 5}    # of each agent's output
+
+# These take effect after `muster down` and `muster up`.
+#version: 1                     # of this file's format
+#host: box                      # this machine's name on the bus; without it, its host name
+#prefix: muster                 # the first word of every topic
+#tmux: {socket: default, width: 200, height: 50}    # a socket name, or a path when it contains a slash
+#broker:
+#  endpoints: [mqtts://broker.example]    # your own, the first that answers; without it a private one runs on loopback
+#  port: 1883                   # the private broker's; without it, a free one
+#  websocket_port: 0            # for browsers; 0: none
+#polls:
+#  connected_s: 30              # how often to look while a broker answers (changes are pushed anyway) ...
+#  alone_s: 1                   # ... and while none does
+
+#loops:                         # agents that hand work to each other by commits
+#  main:
+#    remote: git@example.com:team/thing.git
+#    branch: main
+#    poll_s: 20
+#    roles: {build: builder, review: reviewer}
+#    patterns:
+#      done: {subject: "^review:", to: build, text: "{author} committed {commit}: {subject}"}
+#    inbox: {notes/for-build.md: build}    # a file on the branch, and who reads it
+#    status_file: STATUS.md
+#    done: "^STATUS: DONE"      # the line in it that ends a phase
+#    kickoff: prompts/phase.md  # the template of a phase's first prompt
+#    phases:
+#      - name: first
+#      - {name: second, kickoff: prompts/second.md, models: {build: large}}
+#    on_complete: tidy          # a task that runs after the last phase
 """
+SETTING = r"^( *)#(?! \S)"
+"""What stands before a setting that is not used; prose has a space and a letter behind its #."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,10 +127,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    path = Path(options.fleet).expanduser() if options.fleet else Path.cwd() / FILE_NAME
+    path = as_path(options.fleet) if options.fleet else Path.cwd() / FILE_NAME
     if path.exists() and not options.force:
         raise MusterError(f"{path} is there already; edit it, or replace it with --force")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(TEMPLATE)
+    home = Fleet(path, Declaration()).home
+    make_directory(home)
+    write(home / ".gitignore", "*\n")
+    write(home / "fleet.schema.json", render(schema()))
+    path.write_text(TEMPLATE, encoding="utf-8")
     say(f"wrote {path}; next: muster{f' --fleet {path}' if options.fleet else ''} up")
     return 0

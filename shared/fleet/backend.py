@@ -32,6 +32,7 @@ class ModelChoice(Section):
     args: list[str] = []
     """With `{model}`."""
     env: VariableName | None = None
+    """The variable that is set to it."""
 
 
 class Resume(Section):
@@ -55,13 +56,17 @@ class Dialog(Section):
     """Something on the screen that wants an answer: nothing else is typed while it is there."""
 
     id: Id
+    """Its name among the dialogs."""
     match: Regex
-    """Searched in the lines at the bottom of the screen, from `below` on."""
+    """Searched in the lines at the bottom of the screen."""
     says: str
     """What a person is told: `a permission dialog`."""
     approve: list[KeyName] = []
     """What to press for yes, this once; none: only a person at the terminal can."""
     deny: list[KeyName] = []
+    """What to press for no."""
+    over: bool = False
+    """Whether it stands over an input box that is still whole. Else it is not looked for where the box is."""
     yes: list[str] = []
     """Screens that are such a dialog, and …"""
     no: list[str] = []
@@ -72,28 +77,39 @@ class Screen(Section):
     """How to read what the agent shows."""
 
     box: Regex | None = None
-    """The input box, with the group `text`; typed into only while it is there. None: typed into at any time."""
+    """The input box, with the group `text`; typed into only while it is there. None: typed into at any time.
+
+    A group `frame` is as wide as the box: what stands to the right of it is not in the box.
+    """
     box_rows: int = Field(default=40, ge=1)
     """How many rows from the bottom up it may begin."""
     continued: Regex = r"^ {0,2}"
     """What the box puts before each further line of the text."""
+    beside: Regex | None = None
+    """What the box puts beside the text in a row, a mark that it scrolls, say."""
     ghost: list[Regex] = []
     """Texts that the box shows while it is empty."""
     placeholder: Regex | None = None
     """What the box shows for a long paste, in place of it."""
     working: list[Regex] = []
+    """What the screen shows while the agent works."""
     dialogs: list[Dialog] = []
+    """What may stand in the way of typing."""
 
 
 class Typing(Section):
     """How to type into the agent's terminal."""
 
     submit: list[KeyName] = ["Enter"]
+    """What sends the text."""
     clear: list[KeyName] = ["C-u"]
     """What empties the input box, and does no harm when it is empty."""
     clear_times: int = Field(default=1, ge=1, le=200)
     """How often that is pressed in one go; it is repeated until the box is empty."""
+    after_placeholder: list[KeyName] = []
+    """What is pressed after a paste that is shown as a placeholder, before it is submitted."""
     interrupt: list[KeyName] = ["Escape"]
+    """What stops the agent's work."""
     settle_s: Seconds = 0.1
     """How long after a paste the submit key would still be taken for a part of it."""
     while_working: bool = True
@@ -107,6 +123,7 @@ class Typing(Section):
     composes: bool = False
     """Whether the agent changes decomposed characters (an e and an accent) into composed ones."""
     by_file: str = "Read the file {prompt_file} and do what it says: it is my message, which a terminal can't carry."
+    """What is typed then."""
 
 
 class Backend(Section):
@@ -129,6 +146,7 @@ class Backend(Section):
     extra_args: list[str] = []
     """More of it, for what you want to add."""
     deliver: Deliver = Deliver.PASTE
+    """The first prompt: `arg` on the command line, `paste` into the input box, `exec` in a file."""
     prompt_args: list[str] = ["{prompt}"]
     """With `deliver: arg`, when there is a prompt."""
     fresh_args: list[str] = []
@@ -138,6 +156,7 @@ class Backend(Section):
     process: list[str] = []
     """What the agent's process is called; default: the binary."""
     env: Variables = {}
+    """Variables for every agent of this kind."""
     env_from: list[VariablePattern] = []
     """Variables that it may see of Muster's own environment, beside those that all may."""
     transcript: Literal["claude", "codex", "gemini", "opencode"] | None = None

@@ -1,49 +1,69 @@
 """What no single key can show to be wrong: names that lead nowhere, places that are not allowed."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from shared.fleet.agent import Agent, Kind
+from shared.fleet.agent import Kind
 from shared.fleet.backend import Backend
-from shared.fleet.faults import Faults, allowed
-from shared.fleet.fleet import SIDE_SERVICE, Fleet
+from shared.fleet.faults import Faults, allowed, bad
+from shared.fleet.fleet import SIDE_SERVICE, BadPath, Fleet
+from shared.fleet.loops import Loop
 from shared.fleet.shipped import shipped
 from shared.tmux.panes import KEEPER
 
-Found = Iterator[tuple[tuple[str, ...], str]]
+Found = Iterator[tuple[tuple[Any, ...], str]]
 """Where, and what is wrong there."""
+
+LISTS = ("resume_args", "extra_args", "fresh_args", "model_args", "prompt_args")
+"""What stands in an argv for a list of words."""
 
 
 def check(fleet: Fleet, faults: Faults) -> None:
-    """Raise BadFleetFile for the first thing that is wrong."""
-    for rule in (_backends, _agents, _names, _workspaces, _loops):
-        for where, said in rule(fleet):
-            raise faults.at(where, said)
+    """Raise BadFleetFile with all that is wrong."""
+    rules = (_backends, _agents, _names, _paths, _workspaces, _loops)
+    if found := [faults.sentence(where, said) for rule in rules for where, said in rule(fleet)]:
+        raise bad(found)
 
 
 def _backends(fleet: Fleet) -> Found:
     declared = fleet.declared.backends
-    known = {*declared, *shipped()}
+    known = sorted({*declared, *shipped()})
     for name, backend in declared.items():
         where = ("backends", name)
         if name == SIDE_SERVICE:
             yield where, f"{SIDE_SERVICE!r} stands for side services; choose another name"
-        if backend.like is not None and backend.like not in known - {name}:
-            yield (*where, "like"), f"there is no such backend; {allowed(backend.like, sorted(known - {name}))}"
-        if name not in fleet.backends:
+        if backend.like is not None and backend.like not in known:
+            others = [each for each in known if each != name]
+            yield (*where, "like"), f"there is no backend {backend.like!r}; {allowed(backend.like, others)}"
+        elif _leads_back(name, declared):
             yield (*where, "like"), "it leads back to itself"
-        yield from (((*where, *place), said) for place, said in _backend(fleet.backends[name]))
+        if name in fleet.backends:
+            yield from (((*where, *place), said) for place, said in _backend(fleet.backends[name]))
+
+
+def _leads_back(name: str, declared: Mapping[str, Backend]) -> bool:
+    passed: list[str] = []
+    at = declared[name].like
+    while at is not None and at in declared and at not in passed:
+        passed.append(at)
+        at = declared[at].like
+    return name in passed
 
 
 def _backend(backend: Backend) -> Found:
     if not backend.binary and any("{binary}" in word for word in backend.argv):
         yield (), "it has no `binary`: name the program to run, or another backend to be `like`"
-    if backend.screen.box is not None and "(?P<text>" not in backend.screen.box:
+    for place, word in enumerate(backend.argv):
+        inside = [name for name in LISTS if f"{{{name}}}" in word and word != f"{{{name}}}"]
+        yield from ((("argv", place), f"{{{name}}} stands for a list: make it a word of its own") for name in inside)
+    if backend.screen.box is not None and "text" not in re.compile(backend.screen.box).groupindex:
         yield ("screen", "box"), "it must have the group (?P<text>…) around what is typed in the box"
 
 
 def _agents(fleet: Fleet) -> Found:
-    known = sorted(fleet.backends)
+    known = sorted({*fleet.backends, *fleet.declared.backends})
     for section, agents in (("defaults", {"": fleet.declared.defaults}), ("agents", fleet.declared.agents)):
         for name, agent in agents.items():
             where = (section, name) if name else (section,)
@@ -62,7 +82,32 @@ def _names(fleet: Fleet) -> Found:
             yield (section, KEEPER), "this name is Muster's own; choose another"
 
 
+def _paths(fleet: Fleet) -> Found:
+    """Whether files are there is asked when they are needed; here only whether they can be."""
+    declared = fleet.declared
+    named: list[tuple[tuple[Any, ...], Path | None]] = [
+        *((("workspaces", place), root) for place, root in enumerate(declared.workspaces)),
+        *((("defaults", key), getattr(declared.defaults, key)) for key in ("prompt_file", "env_file")),
+    ]
+    for name, agent in declared.agents.items():
+        named += [(("agents", name, "prompt_file"), agent.prompt_file), (("agents", name, "env_file"), agent.env_file)]
+    for name, service in declared.services.items():
+        named.append((("services", name, "env_file"), service.env_file))
+    for name, loop in declared.loops.items():
+        named.append((("loops", name, "kickoff"), loop.kickoff))
+        named += [
+            (("loops", name, "phases", place, "kickoff"), phase.kickoff) for place, phase in enumerate(loop.phases)
+        ]
+    for where, path in named:
+        try:
+            fleet.resolve(path or Path())
+        except BadPath as fault:
+            yield where, str(fault)
+
+
 def _workspaces(fleet: Fleet) -> Found:
+    if len(fleet.roots) < len(fleet.declared.workspaces):
+        return  # which of them is no path was said already
     for name, agent in fleet.agents.items():
         section = "services" if name in fleet.declared.services else "agents"
         if (said := outside(fleet, agent.dir)) is not None:
@@ -73,32 +118,32 @@ def outside(fleet: Fleet, directory: Path) -> str | None:
     """Why an agent can't run in a directory; None when it may."""
     try:
         workspace = fleet.resolve(directory)
-    except (RuntimeError, ValueError, OSError) as error:
-        return f"no directory can be {str(directory)!r}: {error}"
+    except BadPath as fault:
+        return str(fault)
     if fleet.allows(workspace):
         return None
-    roots = ", ".join(map(str, fleet.roots))
+    roots = ", ".join(map(str, fleet.roots)) or "none"
     return f"{workspace} is outside the allowed workspaces ({roots}); move it, or add a directory to `workspaces`"
 
 
 def _loops(fleet: Fleet) -> Found:
-    agents = fleet.declared.agents
     for name, loop in fleet.declared.loops.items():
-        where = ("loops", name)
-        for role, agent in loop.roles.items():
-            if agent not in agents:
-                yield (*where, "roles", role), f"there is no agent {agent!r}; {allowed(agent, sorted(agents))}"
-        roles = sorted(loop.roles)
-        for pattern_name, pattern in loop.patterns.items():
-            if pattern.to not in loop.roles:
-                yield (*where, "patterns", pattern_name, "to"), f"no role of this loop; {allowed(pattern.to, roles)}"
-        for path, role in loop.inbox.items():
-            if role not in loop.roles:
-                yield (*where, "inbox", path), f"no role of this loop; {allowed(role, roles)}"
-        if loop.on_complete is not None and not _is_task(agents.get(loop.on_complete)):
-            tasks = sorted(each for each, agent in agents.items() if agent.kind is Kind.TASK)
-            yield (*where, "on_complete"), f"it must be an agent of kind task; {allowed(loop.on_complete, tasks)}"
+        yield from ((("loops", name, *place), said) for place, said in _loop(fleet, loop))
 
 
-def _is_task(agent: Agent | None) -> bool:
-    return agent is not None and agent.kind is Kind.TASK
+def _loop(fleet: Fleet, loop: Loop) -> Found:
+    agents, roles = sorted(fleet.declared.agents), sorted(loop.roles)
+    for role, agent in loop.roles.items():
+        if agent not in agents:
+            yield ("roles", role), f"there is no agent {agent!r}; {allowed(agent, agents)}"
+    played: list[tuple[tuple[Any, ...], str]] = [
+        *((("patterns", name, "to"), pattern.to) for name, pattern in loop.patterns.items()),
+        *((("inbox", path), role) for path, role in loop.inbox.items()),
+        *((("phases", i, "models", role), role) for i, phase in enumerate(loop.phases) for role in phase.models),
+    ]
+    for where, role in played:
+        if role not in roles:
+            yield where, f"no role of this loop; {allowed(role, roles)}"
+    tasks = [agent for agent in agents if fleet.agents[agent].kind is Kind.TASK]
+    if loop.on_complete is not None and loop.on_complete not in tasks:
+        yield ("on_complete",), f"it must be an agent of kind task; {allowed(loop.on_complete, tasks)}"

@@ -1,7 +1,8 @@
 """What is wrong with a fleet file, in words: file, line, key and what is allowed. Values are never repeated."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -9,8 +10,52 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from shared.errors import MusterError
+from shared.fleet.loops import PATH_IN_REPOSITORY
 from shared.fleet.model import Declaration
+from shared.fleet.policy import CRON
+from shared.fleet.section import KEY_NAME, NO_CONTROL_CHARACTERS, VARIABLE, VARIABLES
+from shared.ids import ID_PATTERN, as_id
 from shared.yaml_text import line_of
+
+UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
+MOST_SENTENCES = 20
+LONGEST_KEY = 60
+
+SAID = {
+    "string_type": "a text is expected; put quotes around it",
+    "string_unicode": "a text is expected",
+    "path_type": "a path is expected",
+    "int_type": "a whole number is expected",
+    "int_parsing": "a whole number is expected",
+    "int_parsing_size": "a whole number is expected",
+    "int_from_float": "a whole number is expected",
+    "float_type": "a number is expected",
+    "float_parsing": "a number is expected",
+    "finite_number": "a number is expected",
+    "bool_type": "true or false is expected",
+    "bool_parsing": "true or false is expected",
+    "list_type": "a list is expected, such as [a, b]",
+    "dict_type": "a mapping is expected: a name, a colon and what it stands for, line by line",
+    "greater_than": "it must be more than {gt:g}",
+    "greater_than_equal": "it must be {ge:g} or more",
+    "less_than_equal": "it must be {le:g} or less",
+    "too_short": "it needs {min_length} of them at least",
+    "string_too_short": "it must not be empty",
+    "string_too_long": "it must not be longer than {max_length} characters",
+    "invalid_key": "a key must be a text; put quotes around it",
+    "recursion_loop": "it contains itself",
+}
+"""By what the validation calls the fault."""
+
+PATTERNS = {
+    ID_PATTERN: "it may hold small letters, digits, `_` and `-`, at most 64 of them",
+    VARIABLE: "the name of an environment variable is expected: letters, digits and `_`",
+    VARIABLES: "the name of an environment variable is expected: letters, digits and `_`, and `*` for any part of it",
+    KEY_NAME: "a key is expected by tmux's name for it, such as Enter, Escape, Up, C-c, F1 or a",
+    CRON: "five fields are expected, as in crontab",
+    PATH_IN_REPOSITORY: "a path inside the repository is expected, without a slash before it",
+    NO_CONTROL_CHARACTERS: "it must not be empty, nor hold control characters",
+}
 
 
 class BadFleetFile(MusterError):
@@ -26,18 +71,15 @@ class Faults:
         self._path = path
         self._document = document
 
-    def at(self, where: Sequence[Any], said: str) -> BadFleetFile:
-        return BadFleetFile(self.sentence(where, said))
-
     def sentence(self, where: Sequence[Any], said: str) -> str:
-        line = line_of(self._document, where)
-        return f"{self._path}, line {line}: {'.'.join(str(step) for step in where)}: {said}"
+        return f"{self._path}, line {line_of(self._document, where)}: {_key(where)}: {said}"
 
     def of(self, fault: Any) -> str:
         """A sentence about what the validation found."""
         where: tuple[Any, ...] = fault["loc"]
         if where and where[-1] == "[key]":
-            return self.sentence(where[:-1], f"not a name that can stand here: {fault['msg']}")
+            return self.sentence(where[:-1], f"not a name that can stand here: {self._name(fault, where[-2])}")
+        empty = "it is empty; " if self._given(where) is None and fault["type"] != "missing" else ""
         match fault["type"]:
             case "extra_forbidden":
                 said = f"unknown key; {allowed(str(where[-1]), keys_at(where[:-1]))}"
@@ -46,10 +88,20 @@ class Faults:
             case "enum" | "literal_error":
                 said = allowed(str(self._given(where)), _expected(fault))
             case "model_type" | "model_attributes_type":
-                said = f"a mapping is expected here, with keys such as: {', '.join(keys_at(where))}"
+                said = f"{empty}a mapping is expected, with keys such as: {', '.join(keys_at(where))}"
             case _:
-                said = str(fault["msg"]).removeprefix("Value error, ")
+                said = empty + _said(fault)
         return self.sentence(where, said)
+
+    def of_characters(self) -> list[str]:
+        """Sentences about texts that no program can be given."""
+        said = "it holds a NUL or half of a surrogate pair, which no program can be given"
+        return [self.sentence(where, said) for where, text in _texts(self._document) if UNWRITABLE.search(text)]
+
+    def _name(self, fault: Mapping[str, Any], given: Any) -> str:
+        is_id = fault.get("ctx", {}).get("pattern") == ID_PATTERN
+        hint = f"did you mean {as_id(given)!r}? " if is_id and isinstance(given, str) else ""
+        return hint + _said(fault)
 
     def _given(self, where: Sequence[Any]) -> Any:
         node = self._document
@@ -61,8 +113,25 @@ class Faults:
         return node
 
 
+def _texts(node: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """Every text of a document, with its place. No setting is deeper than this goes, so that a circle ends too."""
+    if isinstance(node, str):
+        yield where, node
+    elif len(where) < 12:
+        inner = node.items() if isinstance(node, Mapping) else enumerate(node) if isinstance(node, list) else ()
+        for step, below in inner:
+            yield from _texts(below, (*where, step))
+
+
+def bad(sentences: Iterable[str]) -> BadFleetFile:
+    """All that is wrong, each said once, and so many at most that a person still reads them."""
+    told = list(dict.fromkeys(sentences))
+    more = [f"and {len(told) - MOST_SENTENCES} more"] if len(told) > MOST_SENTENCES else []
+    return BadFleetFile("\n".join([*told[:MOST_SENTENCES], *more]))
+
+
 def allowed(given: str, choices: Sequence[str]) -> str:
-    close = difflib.get_close_matches(given, choices, n=1)
+    close = difflib.get_close_matches(given[:LONGEST_KEY], choices, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}allowed are: {', '.join(choices) or 'none'}"
 
@@ -73,6 +142,29 @@ def keys_at(where: Sequence[Any]) -> list[str]:
     for step in where:
         model = _within(model, step)
     return sorted(model.model_fields) if _is_model(model) else []
+
+
+def _key(where: Sequence[Any]) -> str:
+    steps = [shown(str(step)) for step in where]
+    for place, step in enumerate(steps[1:], start=1):
+        if steps[place - 1] == "env" and re.match(VARIABLE, step) is None:
+            steps[place] = "…"  # somebody wrote NAME=secret where NAME: secret was meant
+    return ".".join(steps)
+
+
+def shown(text: str) -> str:
+    """A text of the file as a part of one line, whatever it holds."""
+    cut = text if len(text) <= LONGEST_KEY else f"{text[: LONGEST_KEY - 1]}…"
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in cut)
+
+
+def _said(fault: Mapping[str, Any]) -> str:
+    details = fault.get("ctx", {})
+    if fault["type"] == "string_pattern_mismatch":
+        return PATTERNS.get(details["pattern"], f"it must match {details['pattern']}")
+    if (words := SAID.get(fault["type"])) is not None:
+        return words.format(**details)
+    return str(fault["msg"]).removeprefix("Value error, ")
 
 
 def _within(model: Any, step: Any) -> Any:

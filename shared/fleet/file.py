@@ -1,25 +1,44 @@
 """Finding, reading and re-reading the fleet file."""
 
 import os
-from collections.abc import Mapping
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.reader import ReaderError
 
 from shared.fleet.check import check
-from shared.fleet.faults import BadFleetFile, Faults
+from shared.fleet.faults import BadFleetFile, Faults, bad, shown
 from shared.fleet.fleet import Fleet
 from shared.fleet.model import Declaration
 from shared.yaml_text import NotYaml, load
 
 FILE_NAME = "fleet.yaml"
+WATCHES_EVERY_S = 1.0
+LARGEST = 1024 * 1024
+"""Bytes. A file that takes seconds to read would hold up who keeps the agents."""
+
+PROBLEMS = {
+    "found duplicate key": "a key is there twice",
+    "found undefined alias": "an alias (*) names nothing; put quotes around a text that begins with *",
+    "found undefined tag": "a tag (!) is not known; put quotes around a text that begins with !",
+    "failed to construct": "a value can't be what it looks like; put quotes around it",
+    "but found another document": "there must be one document in the file",
+    "maximum recursion depth": "it is nested too deeply",
+}
+"""Where the words of the parser repeat what was written, or say little."""
 
 
 def find_fleet_file(given: str | None) -> Path:
     """`--fleet`, else `MUSTER_FLEET`, else `./fleet.yaml`, else the one in the user's configuration directory."""
     named = given or os.environ.get("MUSTER_FLEET")
     if named:
-        path = Path(named).expanduser()
+        path = as_path(named)
         if not path.is_file():
             raise BadFleetFile(f"there is no fleet file {path}; make one with: muster --fleet {path} init")
         return path.resolve()
@@ -31,6 +50,11 @@ def find_fleet_file(given: str | None) -> Path:
     raise BadFleetFile(f"there is no fleet file: looked for {places}; make one here with: muster init")
 
 
+def as_path(written: str) -> Path:
+    """A path as a person writes it. The `~` of a user who does not exist stays as it is."""
+    return Path(os.path.expanduser(written))  # noqa: PTH111 - Path's own would raise
+
+
 def config_directory() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path(os.environ.get("HOME") or "/") / ".config")
     return Path(base) / "muster"
@@ -38,27 +62,73 @@ def config_directory() -> Path:
 
 def load_fleet(path: Path) -> Fleet:
     """Read and check the file, or raise BadFleetFile."""
+    document = _document(path, _text(path))
+    faults = Faults(path, document)
+    fleet = Fleet(path, _declared(document, faults))
+    check(fleet, faults)
+    return fleet
+
+
+# What fails below is told in new words, and after the handling has ended: the errors that are handled show what was
+# written, and so would a trace with them in it. There are secrets among it.
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadFleetFile(f"{path} can't be read: {error}") from error
+        written = path.read_bytes()
+        if len(written) > LARGEST:
+            said = f"{path} is larger than a fleet file can be: {len(written)} bytes, at most {LARGEST} are read"
+        else:
+            return written.decode("utf-8")
+    except OSError as error:
+        said = f"{path} can't be read: {error.strerror or error}"
+    except UnicodeDecodeError as error:
+        line = written.count(b"\n", 0, error.start) + 1
+        said = f"{path}, line {line}: it can't be read: this is no text in UTF-8"
+    raise BadFleetFile(said)
+
+
+def _document(path: Path, text: str) -> Any:
     try:
         document = load(text)
     except NotYaml as fault:
-        raise BadFleetFile(f"{path}, line {fault.line}: not YAML: {fault.problem}") from fault
-    if document is None:
-        document = {}
-    if not isinstance(document, Mapping):
-        raise BadFleetFile(f"{path}, line 1: the file must be a mapping with keys such as: agents, backends, broker")
-    faults = Faults(path, document)
+        said = f"{path}, line {fault.line}: not YAML: {_problem(fault)}"
+    except (LookupError, ArithmeticError, AssertionError, NotImplementedError):
+        said = f"{path}, line 1: not YAML: a tag (!) does not fit what follows it"
+    else:
+        if document is None or isinstance(document, Mapping):
+            return {} if document is None else document
+        said = f"{path}, line 1: the file must be a mapping with keys such as: agents, backends, broker"
+    raise BadFleetFile(said)
+
+
+def _problem(fault: NotYaml) -> str:
+    """What is wrong with the YAML, without what was written there."""
+    problem = fault.problem
+    if found := re.match(r'found duplicate key "([\w.-]{1,64})" with value ', problem):
+        return f"the key {shown(found[1])!r} is there twice"
+    for begins, said in PROBLEMS.items():
+        if problem.startswith(begins):
+            return said
+    if isinstance(fault.__cause__, MarkedYAMLError | ReaderError):
+        return re.sub(r"'([^']*)'", _without_what_was_written, problem)
+    return "a value can't be what it looks like; put quotes around it"
+
+
+def _without_what_was_written(quoted: re.Match[str]) -> str:
+    """A single character and what the parser calls a thing (`<scalar>`) may stay."""
+    return quoted[0] if len(quoted[1]) < 3 or quoted[1].startswith("<") else "'…'"
+
+
+def _declared(document: Any, faults: Faults) -> Declaration:
+    sentences = faults.of_characters()
     try:
         declared = Declaration.model_validate(document)
     except ValidationError as error:
-        sentences = dict.fromkeys(faults.of(fault) for fault in error.errors(include_input=False))
-        raise BadFleetFile("\n".join(sentences)) from None  # the cause would show what was written, secrets too
-    fleet = Fleet(path, declared)
-    check(fleet, faults)
-    return fleet
+        sentences += [faults.of(fault) for fault in error.errors(include_input=False)]
+    if sentences:
+        raise bad(sentences)
+    return declared
 
 
 class FleetFile:
@@ -84,9 +154,23 @@ class FleetFile:
         self.fault = ""
         return True
 
-    def _stamp(self) -> tuple[int, int, int]:
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Call back from a thread of its own, soon after the file was changed. It ends with the process."""
+        threading.Thread(target=self._watch, args=(changed,), name="fleet-file", daemon=True).start()
+
+    def _watch(self, changed: Callable[[], None]) -> None:
+        # One question a second to the file system; what tells of changes by itself is different on every system.
+        seen = self._seen
+        while True:
+            time.sleep(WATCHES_EVERY_S)
+            if (stamp := self._stamp()) != seen:
+                seen = stamp
+                changed()
+
+    def _stamp(self) -> tuple[int, ...]:
         try:
             status = self.path.stat()
         except OSError:
-            return (0, 0, 0)
-        return (status.st_ino, status.st_mtime_ns, status.st_size)
+            return ()
+        # The time of the last change of any kind can't be set by whoever copies a file with its times.
+        return (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)

@@ -3,10 +3,12 @@
 import hashlib
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from shared.errors import MusterError
 from shared.fleet.agent import Agent, Kind, SideService
 from shared.fleet.backend import Backend, Deliver
 from shared.fleet.model import Declaration
@@ -17,6 +19,10 @@ from shared.topics import Space
 
 SIDE_SERVICE = "service"
 """What stands for a backend where a side service is told of."""
+
+
+class BadPath(MusterError):
+    """A path of the fleet file that can't be one: of a user who does not exist, or through a link to itself."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +91,21 @@ class Fleet:
 
     @cached_property
     def roots(self) -> tuple[Path, ...]:
-        """Where agents may run."""
-        return tuple(self.resolve(root) for root in self.declared.workspaces)
+        """Where agents may run. What can't be a path allows nothing; `check` tells of it."""
+        found = []
+        for root in self.declared.workspaces:
+            with suppress(BadPath):
+                found.append(self.resolve(root))
+        return tuple(found)
 
     def resolve(self, path: Path) -> Path:
-        """A path of the file, from where the file is. Links are followed to their end."""
-        return (self.path.parent / path.expanduser()).resolve()
+        """A path of the file, from where the file is. Links are followed to their end. Raises BadPath."""
+        try:
+            return (self.path.parent / path.expanduser()).resolve()
+        except OSError as error:
+            raise BadPath(f"no path can be like this: {error.strerror}") from error
+        except (RuntimeError, ValueError) as error:
+            raise BadPath(f"no path can be like this: {error}") from error
 
     def allows(self, workspace: Path) -> bool:
         """Whether an agent may run in this (resolved) directory."""

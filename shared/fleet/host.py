@@ -1,13 +1,32 @@
 """Settings of this machine: how it talks, where it looks, what it lets an agent see."""
 
-from pydantic import Field, field_validator
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from shared.broker import BadEndpoint, Endpoint
-from shared.fleet.section import MoreThanNoSeconds, Seconds, Section, VariablePattern
+from shared.fleet.section import NO_CONTROL_CHARACTERS, MoreThanNoSeconds, Seconds, Section, VariablePattern
+
+
+def _is_address(url: str) -> str:
+    try:
+        Endpoint.parse(url)
+    except BadEndpoint:
+        # Its words repeat the address, and people put passwords there.
+        raise ValueError(
+            "not a broker's address; write it like mqtt://127.0.0.1:1883 or mqtts://broker.example,"
+            " without a path, a user or a password: that is kept in the credentials file"
+        ) from None
+    return url
+
+
+Address = Annotated[str, AfterValidator(_is_address)]
 
 
 class TmuxSettings(Section):
-    socket: str = "default"
+    """The tmux server in which agents run."""
+
+    socket: str = Field(default="default", pattern=NO_CONTROL_CHARACTERS)
     """A tmux socket name, or a path when it contains a slash."""
     width: int = Field(default=200, ge=40, le=1000)
     """Columns of a new session. Agents draw for this width until somebody attaches."""
@@ -16,25 +35,19 @@ class TmuxSettings(Section):
 
 
 class BrokerSettings(Section):
-    endpoints: list[str] = []
+    """How services and people talk to each other."""
+
+    endpoints: list[Address] = []
     """mqtt://host:port, the first that answers is used; none: a private broker is started."""
     port: int | None = Field(default=None, ge=1, le=65535)
     """The private broker's port; default: a free one."""
     websocket_port: int | None = Field(default=None, ge=0, le=65535)
-    """For browsers; 0: none."""
-
-    @field_validator("endpoints")
-    @classmethod
-    def _are_addresses(cls, endpoints: list[str]) -> list[str]:
-        for url in endpoints:
-            try:
-                Endpoint.parse(url)
-            except BadEndpoint as error:
-                raise ValueError(str(error)) from error
-        return endpoints
+    """The private broker's port for browsers; 0: none."""
 
 
 class PollSettings(Section):
+    """How often services look for themselves."""
+
     connected_s: MoreThanNoSeconds = 30.0
     """How often to look while a broker answers; changes are pushed anyway."""
     alone_s: MoreThanNoSeconds = 1.0
@@ -42,6 +55,8 @@ class PollSettings(Section):
 
 
 class LogSettings(Section):
+    """The files in which the agents' output is kept."""
+
     max_mb: float = Field(default=10.0, gt=0, le=100_000)
     """A log that grew past this is set aside as `<agent>.log.1`."""
     keep: int = Field(default=5, ge=0, le=1000)
@@ -51,7 +66,7 @@ class LogSettings(Section):
 class StartSettings(Section):
     """Starting many agents is spread out, so that it does not melt the machine."""
 
-    at_once: int = Field(default=4, ge=1)
+    at_once: int = Field(default=4, ge=1, le=10_000)
     """So many may start together …"""
     gap_s: Seconds = 0.5
     """… and then one more after every so many seconds."""

@@ -44,9 +44,11 @@ class Declaration(Section):
     backends: dict[Id, Backend] = {}
     """More kinds of agents, or changes of those that come with Muster."""
     agents: dict[Id, Agent] = {}
+    """The agents, by name."""
     services: dict[Id, SideService] = {}
     """Commands that are kept running beside the agents."""
     loops: dict[Id, Loop] = {}
+    """Builder and reviewer loops that git drives, by name."""
 
     @field_validator("agents", "backends", mode="before")
     @classmethod

@@ -17,18 +17,24 @@ class Section(BaseModel):
 def _is_regex(pattern: str) -> str:
     try:
         re.compile(pattern)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"not a regular expression: {error}") from error
     return pattern
 
 
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-MoreThanNoSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+LONGEST_S = 1e9
+"""Thirty years: what is longer leads to times that no calendar has."""
+Seconds = Annotated[float, Field(ge=0, le=LONGEST_S, allow_inf_nan=False)]
+MoreThanNoSeconds = Annotated[float, Field(gt=0, le=LONGEST_S, allow_inf_nan=False)]
 Regex = Annotated[str, AfterValidator(_is_regex)]
-VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-VariablePattern = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_*][A-Za-z0-9_*]*$")]
+VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
+VARIABLES = r"^[A-Za-z_*][A-Za-z0-9_*]*$"
+NO_CONTROL_CHARACTERS = r"^[^\x00-\x1f\x7f]+$"
+VariableName = Annotated[str, StringConstraints(pattern=VARIABLE)]
+VariablePattern = Annotated[str, StringConstraints(pattern=VARIABLES)]
 """The name of an environment variable; `*` stands for any part of it."""
 Variables = dict[VariableName, SecretStr]
 """Values may be secrets: they are never printed, logged or told."""
-KeyName = Annotated[str, StringConstraints(pattern=f"^(?:{KEY.pattern})$")]
+KEY_NAME = f"^(?:{KEY.pattern})$"
+KeyName = Annotated[str, StringConstraints(pattern=KEY_NAME)]
 """A key by tmux's name for it."""

@@ -1,16 +1,75 @@
-"""The fleet file: every fault is a sentence with file, line, key and what is allowed, and the last good one stays."""
+"""What a good fleet file comes to: defaults below agents, shipped backends below declared ones, paths from the file."""
 
-import os
-import re
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.fleet import BadFleetFile, Declaration, Fleet, FleetFile, find_fleet_file, load_fleet
-from shared.fleet import file as fleet_module
+from shared.fleet import SIDE_SERVICE, Agent, Backend, Declaration, Deliver, Fleet, Kind, load_fleet
+from shared.fleet.overlay import overlay
+from shared.fleet.policy import Wake
+from shared.fleet.shipped import shipped
+
+GOOD = {
+    "nothing": "",
+    "a comment": "# nothing yet\n",
+    "no agents": "agents: {}\n",
+    "a marker": "---\n",
+    "an empty mapping": "{}\n",
+    "a bare agent": "agents:\n  builder:\n  tester: {}\n",
+    "a bare backend": "backends: {demo: }\n",
+    "old words for no": "agents: {a: {enabled: off, resume: 'no'}, b: {enabled: on}}\n",
+    "an anchor": "agents:\n  a: &a {role: x, env: {A: b}}\n  b: *a\n",
+    "a merge key": "agents:\n  a: &a {role: x, restart: {burst: 1}}\n  b: {<<: *a, role: y}\n",
+    "a block text": "agents:\n  a:\n    prompt: |\n      first\n      second\n",
+    "no prompt but a file": "agents: {a: {prompt: '', prompt_file: x}, b: {prompt: x, prompt_file: null}}\n",
+    "nulls": "host:\nagents: {a: {model: , account: , env_file: , wake: }}\nbroker: {port: }\n",
+    "wakes": "agents: {a: {wake: {every_s: 60}}, b: {wake: {cron: '0 9 * * 1-5', every_s: }}}\n",
+    "keys of all kinds": "backends: {demo: {typing: {submit: [Enter, C-c, M-Enter, F12, Up, a, '1']}}}\n",
+    "a like": "backends: {mine: {like: demo}, yours: {like: mine, binary: x}}\nagents: {a: {backend: yours}}\n",
+    "a side service": "services: {web: {argv: [python3, -m, http.server], restart: {burst: 1}, env: {A: b}}}\n",
+    "an own broker": "broker: {endpoints: ['mqtt://h:1883', mqtts://broker.example], websocket_port: 0}\n",
+    "a root elsewhere": "workspaces: [., /nowhere]\nagents: {a: {dir: /nowhere/at/all}}\n",
+    "a loop": """\
+        agents: {builder: {kind: loop}, reviewer: {kind: loop}, tidy: {kind: task}}
+        loops:
+          main:
+            remote: /srv/thing.git
+            roles: {build: builder, review: reviewer}
+            patterns: {p: {subject: "^review:", to: build}}
+            inbox: {notes/a.md: build}
+            phases: [{name: one}, {name: two, models: {review: large}}]
+            on_complete: tidy
+        """,
+    "much of it": """\
+        version: 1
+        host: box
+        prefix: team
+        tmux: {socket: work, width: 100, height: 40}
+        broker: {endpoints: ["mqtt://h:1883"], port: 1, websocket_port: 65535}
+        polls: {connected_s: 1, alone_s: 0.5}
+        logs: {max_mb: 0.5, keep: 0}
+        start: {at_once: 1, gap_s: 0}
+        restarts: {burst: 1, burst_s: 1, sustained: 1, sustained_s: 1}
+        environment: {allow: [PATH, "LC_*", "*"]}
+        workspaces: [., work]
+        defaults: {role: helper}
+        backends:
+          mine: {binary: run, argv: ["{binary}", "{prompt}"], env: {A: b}, env_from: [X_*]}
+        agents:
+          builder:
+            backend: mine
+            dir: work
+            prompt: hello
+            env: {C: d}
+            enabled: false
+            restart: {first_wait_s: 0, longest_wait_s: 9, burst: 0, burst_s: 1}
+            watch: {stall: {then: tell}, limits: {resume: false}, health: {every_s: 5}}
+        """,
+}
 
 
 def write(path: Path, text: str) -> Path:
@@ -19,67 +78,42 @@ def write(path: Path, text: str) -> Path:
     return file
 
 
-def fault(path: Path, text: str) -> str:
-    """What is said about a bad file."""
-    with pytest.raises(BadFleetFile) as caught:
-        load_fleet(write(path, text))
-    return str(caught.value)
+def fleet_of(path: Path, text: str) -> Fleet:
+    return load_fleet(write(path, text))
 
 
-# --- good files ---
+@pytest.mark.parametrize("text", GOOD.values(), ids=GOOD)
+def test_a_good_file_is_read(tmp_path: Path, text: str) -> None:
+    fleet = fleet_of(tmp_path, text)
+    assert set(fleet.agents) == {*fleet.declared.agents, *fleet.declared.services}
 
 
-@pytest.mark.parametrize("text", ["", "# nothing yet\n", "agents: {}\n", "---\n", "{}\n"])
+@pytest.mark.parametrize("text", [GOOD[name] for name in ("nothing", "a comment", "no agents", "a marker")])
 def test_a_fleet_may_be_empty(tmp_path: Path, text: str) -> None:
-    assert load_fleet(write(tmp_path, text)).declared == Declaration()
+    assert fleet_of(tmp_path, text).declared == Declaration()
 
 
 def test_a_bare_agent_has_every_default(tmp_path: Path) -> None:
-    fleet = load_fleet(write(tmp_path, "agents:\n  builder:\n  tester: {}\n"))
-    assert fleet.declared.agents["builder"] == fleet.declared.agents["tester"]
-    assert fleet.declared.agents["builder"].enabled
+    agents = fleet_of(tmp_path, GOOD["a bare agent"]).agents
+    assert agents["builder"] == agents["tester"] == Agent()
 
 
-def test_all_that_can_be_declared_is_read(tmp_path: Path) -> None:
-    fleet = load_fleet(
-        write(
-            tmp_path,
-            """\
-            host: box
-            prefix: team
-            tmux: {socket: work}
-            broker: {endpoints: ["mqtt://h:1883"], port: 1, websocket_port: 65535}
-            polls: {connected_s: 1, alone_s: 0.5}
-            backends:
-              mine: {argv: [run, "{prompt}"], env: {A: b}}
-            agents:
-              builder:
-                backend: mine
-                dir: work
-                prompt: hello
-                env: {C: d}
-                enabled: false
-                restart: {first_wait_s: 0, longest_wait_s: 9, burst: 0, burst_s: 1}
-            """,
-        )
-    )
-    agent = fleet.declared.agents["builder"]
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    fleet = fleet_of(tmp_path, GOOD["much of it"])
+    agent = fleet.agents["builder"]
     assert (agent.backend, str(agent.dir), agent.enabled, agent.restart.burst) == ("mine", "work", False, 0)
+    assert (agent.role, agent.watch.stall.then, agent.watch.limits.resume) == ("helper", "tell", False)
     assert (fleet.space.host, fleet.space.prefix) == ("box", "team")
-    assert fleet.backend("mine") == fleet.declared.backends["mine"]
-    assert fleet.backend("demo") is not None
-    assert fleet.backend("nobody") is None
+    assert (fleet.declared.tmux.width, fleet.declared.start.at_once) == (100, 1)
 
 
-def test_a_declared_backend_goes_before_a_shipped_one(tmp_path: Path) -> None:
-    fleet = load_fleet(write(tmp_path, "backends: {demo: {argv: [mine]}}\n"))
-    demo = fleet.backend("demo")
-    assert demo is not None
-    assert demo.argv == ["mine"]
+def test_old_words_for_no_switch_an_agent_off(tmp_path: Path) -> None:
+    agents = fleet_of(tmp_path, GOOD["old words for no"]).agents
+    assert (agents["a"].enabled, agents["a"].resume, agents["b"].enabled) == (False, False, True)
 
 
 def test_musters_own_files_are_beside_the_fleet_file(tmp_path: Path) -> None:
-    fleet = load_fleet(write(tmp_path, ""))
+    fleet = fleet_of(tmp_path, "")
     assert fleet.journal == tmp_path / ".muster" / "journal.db"
     assert fleet.registry == tmp_path / ".muster" / "registry.yaml"
 
@@ -93,253 +127,174 @@ def test_a_host_without_a_name_of_its_own_is_called_by_its_host_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "Big.Box.example")
-    assert load_fleet(write(tmp_path, "")).space.host == "big-box-example"
+    assert fleet_of(tmp_path, "").space.host == "big-box-example"
 
 
-# --- faults ---
+# --- defaults below agents ---
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "key", "says"),
-    [
-        ("host: box\nagnets: {}\n", 2, "agnets", "unknown key; did you mean 'agents'? allowed are: agents, backends,"),
-        (
-            "agents:\n  a:\n    bakend: demo\n",
-            3,
-            "agents.a.bakend",
-            "did you mean 'backend'? allowed are: backend, dir,",
-        ),
-        ("agents:\n  a:\n    zzz: 1\n", 3, "agents.a.zzz", "unknown key; allowed are: backend, dir, enabled, env,"),
-        ("agents: {a: {restart: {brust: 1}}}\n", 1, "agents.a.restart.brust", "did you mean 'burst'?"),
-        ("\n\nbroker:\n  prot: 1\n", 4, "broker.prot", "allowed are: endpoints, port, websocket_port"),
-        ("tmux:\n  sock: x\n", 2, "tmux.sock", "did you mean 'socket'? allowed are: socket"),
-        ("polls:\n  alone_s: 0\n", 2, "polls.alone_s", "greater than 0"),
-        ("polls:\n  alone_s: soon\n", 2, "polls.alone_s", "valid number"),
-        ("broker:\n  port: 70000\n", 2, "broker.port", "less than or equal to 65535"),
-        ("broker:\n  endpoints:\n    - a\n    - 7\n", 4, "broker.endpoints.1", "valid string"),
-        ("broker:\n  endpoints: mqtt://h\n", 2, "broker.endpoints", "valid list"),
-        ("host: My Box\n", 1, "host", "pattern '^[a-z0-9_-]{1,64}$'"),
-        ("agents:\n  ok:\n  Not Ok:\n", 3, "agents.Not Ok", "pattern '^[a-z0-9_-]{1,64}$'"),
-        ("agents:\n  7:\n", 2, "agents.7", "valid string"),
-        ("agents:\n  - builder\n", 1, "agents", "valid dictionary"),
-        ("agents:\n  a: builder\n", 2, "agents.a", "valid dictionary"),
-        ("agents:\n  a:\n    enabled: maybe\n", 3, "agents.a.enabled", "valid boolean"),
-        ("agents:\n  a:\n    restart: never\n", 3, "agents.a.restart", "valid dictionary"),
-        ("agents:\n  a:\n    restart:\n      burst: -1\n", 4, "agents.a.restart.burst", "greater than or equal to 0"),
-        ("agents:\n  a:\n    env:\n      A: 1\n", 4, "agents.a.env.A", "valid string"),
-        ("backends:\n  x:\n    env: {}\n", 2, "backends.x.argv", "required"),
-        ("backends:\n  x:\n    argv: []\n", 3, "backends.x.argv", "at least 1 item"),
-        (
-            "agents:\n  a:\n    backend: dmeo\n",
-            3,
-            "agents.a.backend",
-            "there is no backend 'dmeo'; did you mean 'demo'?",
-        ),
-        (
-            "backends:\n  mine: {argv: [x]}\nagents:\n  a: {}\n  b:\n    backend: zzz\n",
-            6,
-            "agents.b.backend",
-            "allowed are: demo, mine",
-        ),
-    ],
-)
-def test_a_fault_names_file_line_key_and_what_is_allowed(
-    tmp_path: Path, text: str, line: int, key: str, says: str
-) -> None:
-    said = fault(tmp_path, text)
-    assert said.startswith(f"{tmp_path / 'fleet.yaml'}, line {line}: {key}")
-    assert says in said
+def agents_of(path: Path, text: str) -> Any:
+    return fleet_of(path, text).agents
 
 
-def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
-    said = fault(tmp_path, "hots: box\nagents:\n  a:\n    enabled: maybe\n")
-    assert sorted(re.findall(r"^.+, line (\d+): ", said, re.MULTILINE)) == ["1", "4"]
+def test_an_agent_has_what_the_defaults_say_where_it_says_nothing(tmp_path: Path) -> None:
+    text = (
+        "defaults: {role: r, model: m, restart: {burst: 1, burst_s: 7}}\nagents: {a: {model: n, restart: {burst: 2}}}"
+    )
+    agent = agents_of(tmp_path, text)["a"]
+    assert (agent.role, agent.model, agent.restart.burst, agent.restart.burst_s) == ("r", "n", 2, 7)
+
+
+def test_what_is_said_counts_though_it_is_what_holds_anyway(tmp_path: Path) -> None:
+    text = "defaults: {enabled: false, model: m}\nagents: {a: {enabled: true, model: null}, b: }"
+    agents = agents_of(tmp_path, text)
+    assert (agents["a"].enabled, agents["a"].model) == (True, None)
+    assert (agents["b"].enabled, agents["b"].model) == (False, "m")
+
+
+def test_variables_are_merged_and_lists_are_replaced(tmp_path: Path) -> None:
+    text = "defaults: {env: {A: 1a, B: 1b}, env_from: [X, Y]}\nagents: {a: {env: {B: 2b, C: 2c}, env_from: [Z]}}"
+    agent = agents_of(tmp_path, text)["a"]
+    assert {name: value.get_secret_value() for name, value in agent.env.items()} == {"A": "1a", "B": "2b", "C": "2c"}
+    assert agent.env_from == ["Z"]
 
 
 @pytest.mark.parametrize(
-    ("text", "line"),
+    ("below", "above", "prompt", "file"),
     [
-        ("agents:\n  a: [\n", 3),
-        ("agents:\n\ta:\n", 2),
-        ("host: a\nhost: b\n", 2),
-        ("host: 'a\n", 2),
-        ("host: @box\n", 1),
-        ("a: *nobody\n", 1),
+        ("prompt: x", "prompt_file: y", "", Path("y")),
+        ("prompt_file: x", "prompt: y", "y", None),
+        ("prompt_file: x", "prompt: ''", "", None),
+        ("prompt_file: x", "role: y", "", Path("x")),
+        ("prompt: x", "prompt: y", "y", None),
+        ("prompt: x", "prompt_file: null", "", None),
     ],
 )
-def test_what_is_not_yaml_is_said_with_its_line(tmp_path: Path, text: str, line: int) -> None:
-    assert fault(tmp_path, text).startswith(f"{tmp_path / 'fleet.yaml'}, line {line}: not YAML: ")
+def test_a_prompt_takes_the_place_of_a_prompt_file_and_the_other_way_round(
+    tmp_path: Path, below: str, above: str, prompt: str, file: Path | None
+) -> None:
+    agent = agents_of(tmp_path, f"defaults: {{{below}}}\nagents: {{a: {{{above}}}}}\n")["a"]
+    assert (agent.prompt, agent.prompt_file) == (prompt, file)
 
 
-@pytest.mark.parametrize("text", ["hello\n", "- a\n- b\n", "7\n", "true\n"])
-def test_a_file_that_is_no_mapping_is_a_fault(tmp_path: Path, text: str) -> None:
-    assert "line 1: the file must be a mapping" in fault(tmp_path, text)
+def test_a_wake_is_taken_whole(tmp_path: Path) -> None:
+    text = "defaults: {wake: {every_s: 5, text: x}}\nagents: {a: {wake: {cron: '* * * * *'}}, b: {wake: null}, c: }\n"
+    agents = agents_of(tmp_path, text)
+    assert agents["a"].wake == Wake(cron="* * * * *")
+    assert agents["b"].wake is None
+    assert agents["c"].wake == Wake(every_s=5, text="x")
 
 
-@pytest.mark.parametrize("text", ["host: a\0b\n", "host: \x07\n", "\0\0\0\0"])
-def test_control_characters_are_a_fault(tmp_path: Path, text: str) -> None:
-    """As a crash of the machine leaves them in a file that was being saved."""
-    assert "fleet.yaml" in fault(tmp_path, text)
+names = st.text("abc", min_size=1, max_size=2)
+some_agents = st.fixed_dictionaries(
+    {},
+    optional={
+        "role": names,
+        "model": st.none() | names,
+        "enabled": st.booleans(),
+        "env": st.dictionaries(st.sampled_from(["A", "B", "C"]), names),
+        "restart": st.fixed_dictionaries({}, optional={"burst": st.integers(0, 3), "burst_s": st.integers(1, 3)}),
+        "prompt": names,
+    },
+).map(Agent.model_validate)
 
 
-def test_a_date_that_is_none_is_a_fault(tmp_path: Path) -> None:
-    assert "fleet.yaml" in fault(tmp_path, "agents:\n  a:\n    prompt: 2030-13-45\n")
+@given(some_agents, some_agents, some_agents)
+def test_putting_over_is_the_same_however_it_is_grouped(low: Agent, middle: Agent, high: Agent) -> None:
+    assert overlay(low, Agent()) == low
+    assert overlay(Agent(), low) == low
+    assert overlay(overlay(low, middle), high) == overlay(low, overlay(middle, high))
 
 
-def test_bytes_that_are_no_text_are_a_fault(tmp_path: Path) -> None:
-    path = tmp_path / "fleet.yaml"
-    path.write_bytes(b"host: \xff\n")
-    with pytest.raises(BadFleetFile, match=r"fleet\.yaml can't be read"):
-        load_fleet(path)
+# --- side services ---
 
 
-@pytest.mark.parametrize("value", ["false", "no", "0", '""', "[]"])
-def test_only_an_agent_with_nothing_behind_it_has_defaults(tmp_path: Path, value: str) -> None:
-    """`builder: false` reads like an agent that is switched off: it must not be started."""
-    assert "agents.builder" in fault(tmp_path, f"agents:\n  builder: {value}\n")
+def test_a_side_service_is_an_agent_that_nobody_types_into(tmp_path: Path) -> None:
+    fleet = fleet_of(tmp_path, "defaults: {role: x}\n" + GOOD["a side service"])
+    agent, profile = fleet.agents["web"], fleet.profile("web")
+    assert (agent.kind, agent.backend, agent.role, agent.resume) == (Kind.SERVICE, SIDE_SERVICE, "", False)
+    assert (profile.binary, profile.argv, profile.deliver) == (
+        "python3",
+        ["{binary}", "-m", "http.server"],
+        Deliver.ARG,
+    )
+    assert agent.env["A"].get_secret_value() == "b"
 
 
-keys = st.sampled_from(
+# --- backends ---
+
+
+def test_one_field_of_a_shipped_backend_is_changed_and_the_rest_stays(tmp_path: Path) -> None:
+    fleet = fleet_of(tmp_path, "backends: {demo: {extra_args: [-x], typing: {settle_s: 2}, env: {A: b}}}\n")
+    was, found = shipped()["demo"], fleet.backends["demo"]
+    assert (found.extra_args, found.typing.settle_s, list(found.env)) == (["-x"], 2, [*was.env, "A"])
+    unchanged = was.model_copy(update={"typing": was.typing.model_copy(update={"settle_s": 2})})
+    assert found == unchanged.model_copy(update={"extra_args": ["-x"], "env": found.env})
+
+
+def test_a_chain_of_likes_is_followed_and_sees_changes_of_what_it_is_like(tmp_path: Path) -> None:
+    text = """\
+        backends:
+          third: {like: second, extra_args: [c]}
+          second: {like: demo, binary: two, typing: {clear: [C-a]}}
+          demo: {install: changed, typing: {settle_s: 3}}
+        agents: {a: {backend: third}}
+        """
+    found = fleet_of(tmp_path, text).profile("a")
+    assert (found.binary, found.install, found.extra_args) == ("two", "changed", ["c"])
+    assert (found.typing.settle_s, found.typing.clear) == (3, ["C-a"])
+    assert found.argv == shipped()["demo"].argv
+
+
+def test_a_backend_that_is_like_none_begins_with_nothing(tmp_path: Path) -> None:
+    fleet = fleet_of(tmp_path, "backends: {mine: {binary: x}}\n")
+    assert fleet.backends["mine"] == Backend(binary="x")
+    assert fleet.backend("nobody") is None
+
+
+def test_a_shipped_name_can_be_given_to_another_kind(tmp_path: Path) -> None:
+    fleet = fleet_of(tmp_path, "backends: {mine: {binary: x}, demo: {like: mine}}\n")
+    assert fleet.backends["demo"].argv == Backend().argv
+
+
+# --- workspaces ---
+
+
+@pytest.mark.parametrize(
+    ("roots", "directory", "may"),
     [
-        "host",
-        "prefix",
-        "tmux",
-        "broker",
-        "polls",
-        "backends",
-        "agents",
-        "builder",
-        "dir",
-        "restart",
-        "argv",
-        "x",
-        "1",
-        "a b",
-    ]
+        ("[.]", ".", True),
+        ("[.]", "work", True),
+        ("[.]", "not/there/yet", True),
+        ("[.]", "work/../work", True),
+        ("[.]", "..", False),
+        ("[.]", "work/../..", False),
+        ("[.]", "/", False),
+        ("[.]", "~", False),
+        ("['~']", "~/x", True),
+        ("[work]", ".", False),
+        ("[work]", "work/deeper", True),
+        ("[work]", "workshop", False),
+        ("[/nowhere]", "/nowhere", True),
+        ("[link-in]", "work", True),
+        ("[.]", "link-in", True),
+        ("[.]", "link-out", False),
+        ("[.]", "link-out/deeper", False),
+        ("[.]", "link-out/..", False),
+        ("[.]", "link-out/../home", True),
+        ("[., link-out]", "link-out/deeper", True),
+        ("[]", ".", False),
+    ],
 )
-scalars = st.sampled_from(
-    ["", "~", "7", "-1", ".nan", "true", "demo", "[]", "{}", "'", "2030-01-01", "*a", "&a b", "!x y"]
-)
-lines = st.tuples(st.integers(0, 3), keys, scalars).map(lambda drawn: f"{'  ' * drawn[0]}{drawn[1]}: {drawn[2]}")
-
-
-@pytest.mark.filterwarnings("ignore::ruamel.yaml.error.ReusedAnchorWarning")
-@given(st.lists(lines, max_size=8).map("\n".join) | st.text(max_size=40))
-@settings(max_examples=150, deadline=None)
-def test_any_text_is_a_fleet_or_a_fault(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    path = tmp_path_factory.getbasetemp() / "any-fleet.yaml"
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    said = str(path)
-    try:
-        load_fleet(path)
-    except BadFleetFile as bad:
-        said = str(bad)
-    assert str(path) in said
-
-
-# --- finding it ---
-
-
-def test_a_named_file_goes_before_the_environment_and_that_before_the_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_agents_run_below_the_roots_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, roots: str, directory: str, may: bool
 ) -> None:
-    here, named, environment, config = (tmp_path / name for name in ("here", "named", "environment", "config"))
-    for directory in (here, named, environment, config / "muster"):
-        directory.mkdir(parents=True)
-        write(directory, "")
-    monkeypatch.chdir(here)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(config))
-    monkeypatch.setenv("MUSTER_FLEET", str(environment / "fleet.yaml"))
-    assert find_fleet_file(str(named / "fleet.yaml")) == named / "fleet.yaml"
-    assert find_fleet_file(None) == environment / "fleet.yaml"
-    monkeypatch.delenv("MUSTER_FLEET")
-    assert find_fleet_file(None) == here / "fleet.yaml"
-    (here / "fleet.yaml").unlink()
-    assert find_fleet_file(None) == config / "muster" / "fleet.yaml"
-
-
-def test_a_named_file_that_is_not_there_is_not_looked_for_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path, "")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadFleetFile, match=r"there is no fleet file nowhere\.yaml; make one with"):
-        find_fleet_file("nowhere.yaml")
-    with pytest.raises(BadFleetFile, match="there is no fleet file"):
-        find_fleet_file(str(tmp_path))
-
-
-def test_without_any_file_the_places_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.delenv("MUSTER_FLEET", raising=False)
-    with pytest.raises(BadFleetFile) as caught:
-        find_fleet_file(None)
-    assert f"{tmp_path / 'fleet.yaml'} or {tmp_path / 'config' / 'muster' / 'fleet.yaml'}" in str(caught.value)
-
-
-# --- while it is edited ---
-
-
-def test_an_unchanged_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = FleetFile(write(tmp_path, "host: a\n"))
-    monkeypatch.setattr(fleet_module, "load_fleet", lambda _: pytest.fail("read again"))
-    assert not file.refresh()
-
-
-def test_an_edit_is_taken_up(tmp_path: Path) -> None:
-    path = write(tmp_path, "host: a\n")
-    file = FleetFile(path)
-    write(path, "host: bb\n")
-    assert file.refresh()
-    assert (file.fleet.space.host, file.fault) == ("bb", "")
-    assert not file.refresh()
-
-
-def test_an_edit_of_the_same_length_by_renaming_is_taken_up(tmp_path: Path) -> None:
-    path = write(tmp_path, "host: a\n")
-    file = FleetFile(path)
-    before = path.stat()
-    fresh = write(tmp_path / "new", "host: b\n")
-    os.utime(fresh, ns=(before.st_atime_ns, before.st_mtime_ns))
-    fresh.replace(path)
-    assert file.refresh()
-    assert file.fleet.space.host == "b"
-
-
-def test_the_last_good_file_stays_in_force(tmp_path: Path) -> None:
-    path = write(tmp_path, "host: good\n")
-    file = FleetFile(path)
-    write(path, "hots: bad\n")
-    assert not file.refresh()
-    assert file.fleet.space.host == "good"
-    assert "line 1: hots" in file.fault
-    assert not file.refresh()
-    assert file.fault
-    write(path, "host: better\n")
-    assert file.refresh()
-    assert (file.fleet.space.host, file.fault) == ("better", "")
-
-
-def test_a_removed_file_is_a_fault_and_the_last_good_one_stays(tmp_path: Path) -> None:
-    path = write(tmp_path, "host: good\n")
-    file = FleetFile(path)
-    path.unlink()
-    assert not file.refresh()
-    assert file.fleet.space.host == "good"
-    assert "can't be read" in file.fault
-
-
-def test_an_edit_while_the_file_is_first_read_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path, "host: before\n")
-
-    def load_and_edit(which: Path) -> Fleet:
-        fleet = load_fleet(which)
-        write(path, "host: afterwards\n")
-        return fleet
-
-    with monkeypatch.context() as patch:
-        patch.setattr(fleet_module, "load_fleet", load_and_edit)
-        file = FleetFile(path)
-    file.refresh()
-    assert file.fleet.space.host == "afterwards"
+    monkeypatch.setenv("HOME", str(tmp_path / "elsewhere"))
+    home = tmp_path / "home"
+    for place in (home / "work", home / "workshop", tmp_path / "elsewhere"):
+        place.mkdir(parents=True)
+    (home / "link-in").symlink_to("work")
+    (home / "link-out").symlink_to(tmp_path / "elsewhere")
+    file = write(home, f"workspaces: {roots}\n")
+    fleet = load_fleet(file)
+    assert fleet.allows(fleet.resolve(Path(directory))) is may

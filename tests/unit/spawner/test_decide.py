@@ -1,12 +1,23 @@
-"""What the spawner does about one agent: tables for each situation, and whole lives of agents as properties."""
+"""What the spawner does about one agent: a table for each situation."""
 
+import json
 from dataclasses import asdict, replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from services.spawner.decide import Action, Bury, Claim, Known, LookAgain, NoteDeath, SayGaveUp, Start, decide
+from services.spawner.decide import (
+    REFUSED,
+    Action,
+    Bury,
+    Claim,
+    Known,
+    LookAgain,
+    NoteDeath,
+    Rules,
+    SayGaveUp,
+    Start,
+    decide,
+)
 from shared.fleet import RestartPolicy
 from shared.states import Desired
 from shared.tmux import Pane
@@ -35,10 +46,14 @@ def pane(spawn: str = "s1", *, dead: bool = False, status: int | None = None) ->
     )
 
 
+RULES = Rules(POLICY)
+TASK = Rules(POLICY, once=True)
+
+
 def actions(
-    known: Known, wish: Desired = RUNNING, seen: Pane | None = None, *, now: float = NOW, policy: RestartPolicy = POLICY
+    known: Known, wish: Desired = RUNNING, seen: Pane | None = None, *, now: float = NOW, rules: Rules = RULES
 ) -> list[Action]:
-    return list(decide(known, wish, seen, policy, now))
+    return list(decide(known, wish, seen, rules, now))
 
 
 NEW = Known()
@@ -88,8 +103,8 @@ def test_a_session_that_is_gone_is_started_again_after_a_wait() -> None:
 
 
 def test_without_a_wait_it_is_started_at_once() -> None:
-    policy = RestartPolicy(first_wait_s=0)
-    assert [type(each) for each in actions(ALIVE, policy=policy)] == [NoteDeath, Start]
+    rules = Rules(RestartPolicy(first_wait_s=0))
+    assert [type(each) for each in actions(ALIVE, rules=rules)] == [NoteDeath, Start]
 
 
 def test_a_program_that_ended_is_buried_and_started_again() -> None:
@@ -103,6 +118,12 @@ def test_a_program_that_ended_before_it_was_told_is_a_death_too() -> None:
         NoteDeath(replace(DOWN, deaths=[NOW])),
         LookAgain(NOW + 1),
     ]
+
+
+def test_a_first_session_that_ended_before_it_was_told_is_a_death_too() -> None:
+    """The spawner died between starting it and telling of it."""
+    died = Known(spawn="s1", deaths=[NOW])
+    assert actions(NEW, seen=DEAD) == [Bury(DEAD), NoteDeath(died), LookAgain(NOW + 1)]
 
 
 def test_a_program_that_ended_and_is_not_wanted_is_only_buried() -> None:
@@ -129,10 +150,114 @@ def test_what_was_given_up_stays_down(seen: Pane | None) -> None:
 
 
 def test_a_clock_that_was_set_back_does_not_keep_an_agent_down() -> None:
-    died = Known(spawn="s1", deaths=[NOW])
-    (look_again,) = actions(died, now=NOW - 3_600)
-    assert isinstance(look_again, LookAgain)
-    assert look_again.when <= NOW - 3_600 + POLICY.longest_wait_s
+    """The death in the future is remembered as one of now, else it would be one of now at every look."""
+    now = NOW - 3_600
+    noted, look_again = actions(Known(spawn="s1", deaths=[NOW]), now=now)
+    assert noted == NoteDeath(Known(spawn="s1", deaths=[now]))
+    assert look_again == LookAgain(now + 1)
+    assert isinstance(noted, NoteDeath)
+    assert actions(noted.known, now=now + 1) == [Start("its session had ended", attempt=1, replaces="s1")]
+
+
+# --- a task ---
+
+
+def test_a_task_is_started_once() -> None:
+    assert actions(NEW, rules=TASK) == [Start("declared in the fleet file", attempt=0, replaces=None)]
+    assert actions(ALIVE, seen=pane(), rules=TASK) == []
+
+
+@pytest.mark.parametrize("seen", [None, DEAD, pane(dead=True, status=0), pane("s2", dead=True)])
+def test_a_task_that_ended_is_not_started_again(seen: Pane | None) -> None:
+    done = actions(ALIVE, seen=seen, rules=TASK)
+    assert done == [*([Bury(seen)] if seen else []), NoteDeath(DOWN)]
+    assert actions(DOWN, rules=TASK) == []
+
+
+def test_a_task_that_ended_before_it_was_told_is_not_started_again() -> None:
+    """Its work may be done."""
+    buried, noted = actions(NEW, seen=DEAD, rules=TASK)
+    assert (buried, noted) == (Bury(DEAD), NoteDeath(DOWN))
+    assert actions(DOWN, rules=TASK) == []
+
+
+def test_a_task_that_found_no_conversation_is_not_started_again_either() -> None:
+    known = replace(ALIVE, resumed=True, started=NOW - 1)
+    assert actions(known, seen=DEAD, rules=TASK) == [Bury(DEAD), NoteDeath(replace(known, alive=False))]
+
+
+# --- a conversation that can't be taken up ---
+
+RESUMED = Known(spawn="s1", alive=True, resumed=True, started=NOW - 2, conversation="c1")
+
+
+def test_after_a_refusal_a_new_conversation_is_begun_at_once() -> None:
+    known = replace(RESUMED, alive=False, resumed=False, conversation=None, refused="s1", deaths=[NOW])
+    assert actions(RESUMED, seen=DEAD) == [
+        Bury(DEAD),
+        NoteDeath(known),
+        Start(f"{REFUSED}; it began a new one", attempt=0, replaces="s1", fresh=True),
+    ]
+
+
+def test_after_a_refusal_it_stays_down_where_the_backend_says_so() -> None:
+    done = actions(RESUMED, seen=DEAD, rules=Rules(POLICY, otherwise="stop"))
+    assert [type(each) for each in done] == [Bury, NoteDeath, SayGaveUp]
+    assert done[-1] == SayGaveUp(f"{REFUSED}, and the backend's `resume.otherwise` is `stop`")
+
+
+def test_a_new_conversation_that_has_to_wait_for_its_turn_is_still_a_new_one() -> None:
+    """The fleet's limits may hold the start back: the next look must not take up what was refused."""
+    noted = actions(RESUMED, seen=DEAD)[1]
+    assert isinstance(noted, NoteDeath)
+    assert actions(noted.known, now=NOW + 1) == [
+        Start("its session had ended", attempt=1, replaces="s1", fresh=True),
+    ]
+    later = replace(noted.known, spawn="s2", alive=True)
+    died = actions(later, now=NOW + 100)[0]
+    assert isinstance(died, NoteDeath)
+    assert actions(died.known, now=NOW + 101) == [Start("its session had ended", attempt=1, replaces="s2")]
+
+
+@pytest.mark.parametrize(
+    ("known", "seen"),
+    [
+        (replace(RESUMED, resumed=False), DEAD),
+        (replace(RESUMED, started=NOW - 21), DEAD),
+        (replace(RESUMED, started=NOW + 60), DEAD),
+        (RESUMED, pane(dead=True, status=0)),
+        (RESUMED, pane(dead=True, status=-9)),
+        (RESUMED, pane(dead=True, status=None)),
+        (RESUMED, pane("s2", dead=True, status=1)),
+        (RESUMED, None),
+    ],
+    ids=["not resumed", "late", "clock set back", "content", "killed", "status unknown", "another session", "vanished"],
+)
+def test_other_ends_are_no_refusal(known: Known, seen: Pane | None) -> None:
+    done = actions(known, seen=seen)
+    assert not any(isinstance(each, Start | SayGaveUp) for each in done)
+    (noted,) = [each for each in done if isinstance(each, NoteDeath)]
+    assert (noted.known.conversation, noted.known.deaths) == ("c1", [NOW])
+
+
+def test_refusals_count_as_deaths() -> None:
+    """An agent that ends at once with an error, whatever it is started with, is given up like any other."""
+    known, starts = ALIVE, 0
+    now, resumes = NOW, False
+    while not known.gave_up:
+        known = replace(known, resumed=resumes, started=now, alive=True)
+        for action in actions(known, seen=DEAD, now=now):
+            match action:
+                case NoteDeath(known):
+                    pass
+                case SayGaveUp():
+                    known = replace(known, gave_up=True)
+                case Start(fresh=fresh):
+                    starts, resumes = starts + 1, not fresh
+                case LookAgain(when):
+                    now, starts, resumes = when, starts + 1, True
+        assert starts <= POLICY.burst + 1
+    assert starts >= POLICY.burst
 
 
 # --- memory ---
@@ -140,8 +265,8 @@ def test_a_clock_that_was_set_back_does_not_keep_an_agent_down() -> None:
 
 @pytest.mark.parametrize("wish", [None, RUNNING, STOPPED])
 def test_what_is_known_is_read_back_as_it_was_kept(wish: Desired | None) -> None:
-    known = Known(wish=wish, spawn="s1", alive=True, deaths=[1.0, 2.0], gave_up=True)
-    assert Known.read(asdict(known)) == known
+    known = Known(wish=wish, spawn="s1", alive=True, deaths=[1.0, 2.0], gave_up=True, refused="s0", order={"dir": "x"})
+    assert Known.read(json.loads(json.dumps(asdict(known)))) == known
     assert Known.read(asdict(Known())) == Known()
 
 
@@ -150,136 +275,5 @@ def test_nothing_kept_is_nothing_known() -> None:
     assert Known.read({}) == Known()
 
 
-# --- whole lives ---
-
-
-class Life:
-    """One agent, its tmux session and the spawner's memory, with every action carried out."""
-
-    def __init__(self, policy: RestartPolicy) -> None:
-        self.policy = policy
-        self.known = Known()
-        self.pane: Pane | None = None
-        self.now = 0.0
-        self.starts: list[float] = []
-        self.gave_up = 0
-        self.deaths = 0
-        self.claimed = 0
-
-    def look(self, *, crashes_after: int = 1_000) -> list[Action]:
-        """One step. With `crashes_after`, the spawner dies after so many actions, and its memory of them with it."""
-        done: list[Action] = []
-        kept = self.known
-        for action in decide(self.known, RUNNING, self.pane, self.policy, self.now):
-            if len(done) == crashes_after:
-                break
-            done.append(action)
-            kept = self._carry_out(action, kept)
-        if len(done) < crashes_after:
-            self.known = kept
-        return done
-
-    def _carry_out(self, action: Action, known: Known) -> Known:
-        match action:
-            case Claim(found):
-                self.claimed += 1
-                return replace(known, spawn=found.spawn, alive=True)
-            case Bury():
-                self.pane = None
-            case NoteDeath(noted):
-                return noted
-            case Start():
-                assert self.pane is None
-                self.starts.append(self.now)
-                self.pane = pane(f"s{len(self.starts)}")
-                return replace(known, spawn=self.pane.spawn, alive=True)
-            case SayGaveUp():
-                self.gave_up += 1
-                return replace(known, gave_up=True)
-            case LookAgain(when):
-                assert when > self.now
-        return known
-
-    def die(self, *, leaves_a_pane: bool) -> None:
-        if self.pane is not None and not self.pane.dead:
-            self.deaths += 1
-            self.pane = replace(self.pane, dead=True, dead_status=1) if leaves_a_pane else None
-
-
-moments = st.lists(
-    st.tuples(st.sampled_from(["look", "vanish", "exit", "pass", "crash"]), st.floats(0, 40)), max_size=60
-)
-policies = st.builds(
-    RestartPolicy,
-    first_wait_s=st.floats(0, 5),
-    longest_wait_s=st.floats(0, 20),
-    burst=st.integers(0, 4),
-    burst_s=st.floats(1, 200),
-)
-
-
-def live(life: Life, moments: list[tuple[str, float]], *, crashes: bool) -> None:
-    for what, number in moments:
-        match what:
-            case "vanish" | "exit":
-                life.die(leaves_a_pane=what == "exit")
-            case "pass":
-                life.now += number
-            case "crash" if crashes:
-                life.look(crashes_after=int(number) % 3)
-            case _:
-                life.look()
-
-
-@given(policies, moments)
-@settings(max_examples=200)
-def test_looking_twice_changes_nothing(policy: RestartPolicy, moments: list[tuple[str, float]]) -> None:
-    life = Life(policy)
-    live(life, moments, crashes=False)
-    life.look()
-    starts, gave_up = list(life.starts), life.gave_up
-    assert all(isinstance(each, LookAgain) for each in life.look())
-    assert (life.starts, life.gave_up) == (starts, gave_up)
-
-
-@given(policies, moments)
-@settings(max_examples=200)
-def test_it_is_given_up_at_most_once_and_never_started_after(
-    policy: RestartPolicy, moments: list[tuple[str, float]]
-) -> None:
-    life = Life(policy)
-    for moment in moments:
-        before = len(life.starts)
-        was_over = life.known.gave_up
-        live(life, [moment], crashes=False)
-        assert life.gave_up <= 1
-        assert not was_over or len(life.starts) == before
-        assert len(life.starts) <= 1 + life.deaths
-
-
-@given(policies, moments)
-@settings(max_examples=200)
-def test_a_crash_at_any_point_ends_with_one_session_that_was_told(
-    policy: RestartPolicy, moments: list[tuple[str, float]]
-) -> None:
-    """The world may be ahead of the memory; looking again brings them together."""
-    life = Life(policy)
-    live(life, moments, crashes=True)
-    life.look()
-    life.now += policy.longest_wait_s + 1e-3
-    life.look()
-    assert life.known.gave_up or life.pane is not None
-    if life.pane is not None and not life.known.gave_up:
-        assert (life.known.spawn, life.known.alive) == (life.pane.spawn, True)
-
-
-def test_an_agent_that_lives_long_between_its_deaths_is_never_given_up() -> None:
-    life = Life(POLICY)
-    for _ in range(50):
-        life.look()
-        life.now += POLICY.burst_s
-        life.die(leaves_a_pane=False)
-        life.look()
-        life.now += POLICY.first_wait_s
-    assert life.gave_up == 0
-    assert len(life.starts) == 50
+def test_what_another_version_kept_is_passed_over() -> None:
+    assert Known.read({"spawn": "s1", "mood": "good"}) == Known(spawn="s1")

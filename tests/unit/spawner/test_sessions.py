@@ -1,29 +1,58 @@
 """From the fleet file's words to an argv: filled in, never through a shell, and a sentence when it can't be."""
 
 import sys
-from collections.abc import Mapping, Sequence
+import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from hypothesis import given
+from hypothesis import strategies as st
 
-from services.spawner.sessions import CannotStart, Launch, fill, launch, plan, workspace_of
+from services.spawner.sessions import LONGEST_ARGUMENT, CannotStart, Conversation, Launch, Order, plan, workspace_of
 from shared.errors import MusterError
-from shared.fleet import Agent, Backend, Declaration, Fleet
-from shared.tmux import Pane, Tmux
-from shared.tmux import panes as tmux_panes
-
-REFUSED = (MusterError, ValidationError)
-"""By a sentence of its own, or as a fault of the fleet file."""
+from shared.fleet import Declaration, Fleet
+from shared.fleet.placeholders import fill, spliced
 
 VALUES = {"python": "/bin/python", "backends": "/b", "agent": "builder", "prompt": "do {agent} $(rm) it"}
 
 
-def fleet(directory: Path, *, argv: list[str] | None = None, **agent: Any) -> Fleet:
-    backend = Backend(argv=argv or ["run"], env={"SHARED": "backend", "ONE": "1"})
-    declared = Declaration(backends={"mine": backend}, agents={"builder": Agent(**{"backend": "mine", **agent})})
-    return Fleet(directory / "fleet.yaml", declared)
+def program(directory: Path, name: str = "run", mode: int = 0o755) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / name
+    file.write_text("#!/bin/sh\n")
+    file.chmod(mode)
+    return file
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Path:
+    """A directory for a fleet file, with a program `run` on a PATH of its own."""
+    program(tmp_path / "bin")
+    return tmp_path
+
+
+def fleet_at(directory: Path, backend: dict[str, Any] | None = None, **agent: Any) -> Fleet:
+    declared = {
+        "backends": {"mine": {"binary": "run", "deliver": "arg", **(backend or {})}},
+        "agents": {"builder": {"backend": "mine", **agent}},
+        "services": {"web": {"argv": ["run", "--port", "80"], "env": {"A": "b"}}},
+    }
+    return Fleet(directory / "fleet.yaml", Declaration.model_validate(declared))
+
+
+def planned(
+    directory: Path,
+    backend: dict[str, Any] | None = None,
+    order: Order | None = None,
+    resume: Conversation | None = None,
+    **agent: Any,
+) -> Launch:
+    own = {"PATH": str(directory / "bin"), "HIDDEN": "x"}
+    return plan(fleet_at(directory, backend, **agent), "builder", "s1", own, order, resume)
+
+
+# --- filling in ---
 
 
 @pytest.mark.parametrize(
@@ -37,6 +66,7 @@ def fleet(directory: Path, *, argv: list[str] | None = None, **agent: Any) -> Fl
         ('{"json": true}', '{"json": true}'),
         ("{unknown}", "{unknown}"),
         ("{}", "{}"),
+        ("{{agent}}", "{builder}"),
         ("", ""),
         ("plain", "plain"),
     ],
@@ -45,110 +75,299 @@ def test_names_in_braces_are_filled_in_and_other_braces_stay(word: str, filled: 
     assert fill(word, VALUES) == filled
 
 
-def test_a_prompt_is_one_word_whatever_it_holds(tmp_path: Path) -> None:
-    prompt = "first line\nsecond; rm -rf ~ {agent} '\""
-    order = plan(fleet(tmp_path, argv=["run", "{prompt}", "{agent}"], prompt=prompt), "builder")
-    assert order.argv == ["run", prompt, "builder"]
+tricky = st.text("{}ab", max_size=8) | st.sampled_from(["{a}", "{b}", "{{a}}", "{args}", "\\1", "\\g<0>"])
 
 
-def test_an_empty_prompt_stays_a_word(tmp_path: Path) -> None:
-    assert plan(fleet(tmp_path, argv=["run", "{prompt}"]), "builder").argv == ["run", ""]
+@given(
+    st.lists(st.sampled_from(["{a}", "{b}", "{args}", "x", "{c}", "-{a}-"]), max_size=5),
+    tricky,
+    tricky,
+    st.lists(tricky),
+)
+def test_what_was_filled_in_is_not_filled_again(words: list[str], a: str, b: str, args: list[str]) -> None:
+    """Values are the prompt's and the model's words: what stands in them is nobody's placeholder."""
+    found = [fill(word, {"a": a, "b": b}) for word in words]
+    by_hand = {"{a}": a, "{b}": b, "-{a}-": f"-{a}-"}
+    assert found == [by_hand.get(word, word) for word in words]
+    whole = spliced(words, {"args": args})
+    assert whole == [each for word in words for each in (args if word == "{args}" else [word])]
 
 
-def test_a_plan_holds_all_that_tmux_needs(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    order = plan(fleet(tmp_path, argv=["{python}", "x"], dir="work", env={"SHARED": "agent", "TWO": "2"}), "builder")
-    assert order == Launch(
+def test_a_list_stands_where_its_word_is_and_only_as_a_whole_word() -> None:
+    lists = {"more": ["a", "{more}"], "none": []}
+    assert spliced(["x", "{more}", "{none}", "y{more}"], lists) == ["x", "a", "{more}", "y{more}"]
+
+
+# --- the command line ---
+
+
+def test_a_plan_holds_all_that_tmux_needs(ground: Path) -> None:
+    (ground / "work").mkdir()
+    backend = {"env": {"SHARED": "backend", "ONE": "1"}, "fresh_args": ["--id", "{session}"], "extra_args": ["-x"]}
+    launch = planned(ground, backend, dir="work", env={"SHARED": "agent", "TWO": "2"}, prompt="go")
+    conversation = launch.conversation
+    assert conversation is not None
+    assert uuid.UUID(conversation).version == 4
+    assert launch == Launch(
         agent="builder",
         backend="mine",
-        argv=[sys.executable, "x"],
-        workspace=tmp_path / "work",
-        env={"SHARED": "agent", "ONE": "1", "TWO": "2"},
-        fleet=tmp_path / "fleet.yaml",
+        argv=[str(ground / "bin" / "run"), "-x", "--id", conversation, "go"],
+        workspace=ground / "work",
+        env={"SHARED": "agent", "ONE": "1", "TWO": "2", "PATH": str(ground / "bin")},
+        conversation=conversation,
+        resumed=False,
+        paste="",
+        prompt_file=None,
+        prompt="go",
     )
+    assert "agent'" not in repr(launch).partition("workspace")[2]
+
+
+def test_the_same_spawn_has_the_same_conversation_and_another_has_another(ground: Path) -> None:
+    fleet = fleet_at(ground, {"fresh_args": ["{session}"]})
+    own = {"PATH": str(ground / "bin")}
+    ids = [plan(fleet, "builder", spawn, own).conversation for spawn in ("s1", "s1", "s2")]
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_what_the_environment_of_an_agent_shows_is_not_in_the_words_for_it(ground: Path) -> None:
+    assert "hunter2" not in repr(planned(ground, env={"PASSWORD": "hunter2"}))
+
+
+def test_a_prompt_is_one_word_whatever_it_holds(ground: Path) -> None:
+    prompt = "first line\nsecond; rm -rf ~ {agent} {extra_args} '\""
+    assert planned(ground, {"extra_args": ["-x"]}, prompt=prompt).argv[1:] == ["-x", prompt]
+
+
+def test_without_a_prompt_there_is_no_word_for_it(ground: Path) -> None:
+    assert planned(ground, {"prompt_args": ["--", "{prompt}"]}).argv[1:] == []
 
 
 def test_the_shipped_backend_can_be_planned(tmp_path: Path) -> None:
-    order = plan(Fleet(tmp_path / "fleet.yaml", Declaration(agents={"builder": Agent(prompt="hi")})), "builder")
-    assert order.argv[0] == sys.executable
-    assert order.argv[-2:] == ["builder", "hi"]
-    assert not any("{" in word for word in order.argv)
-    assert Path(order.argv[-3]).is_file()
+    fleet = Fleet(tmp_path / "fleet.yaml", Declaration.model_validate({"agents": {"builder": {"prompt": "hi"}}}))
+    launch = plan(fleet, "builder", "s1", {})
+    assert launch.argv[0] == sys.executable
+    assert launch.argv[-1].endswith("hi")
+    assert not any("{" in word for word in launch.argv)
+    assert any(Path(word).name == "demo_agent.py" and Path(word).is_file() for word in launch.argv)
 
 
-@pytest.mark.parametrize(("given", "found"), [(".", "."), ("a/../b", "b"), ("/", "/"), ("~", "~")])
-def test_a_workspace_is_relative_to_the_fleet_file(tmp_path: Path, given: str, found: str) -> None:
-    assert workspace_of(fleet(tmp_path, dir=given), "builder") == (tmp_path / Path(found).expanduser()).resolve()
+def test_a_side_service_is_its_command_line(ground: Path) -> None:
+    launch = plan(fleet_at(ground), "web", "s1", {"PATH": str(ground / "bin")})
+    assert launch.argv == [str(ground / "bin" / "run"), "--port", "80"]
+    assert (launch.backend, launch.env["A"], launch.paste, launch.conversation) == ("service", "b", "", None)
 
 
-def test_a_workspace_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match=r"the workspace .*nowhere of agent 'builder' is not a directory"):
-        plan(fleet(tmp_path, dir="nowhere"), "builder")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(CannotStart, match="is not a directory"):
-        plan(fleet(tmp_path, dir="file"), "builder")
+# --- how the prompt gets there ---
 
 
-def test_a_backend_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match="names the backend 'gone'"):
-        plan(fleet(tmp_path, backend="gone"), "builder")
+@pytest.mark.parametrize(
+    ("deliver", "argument", "paste", "file"),
+    [("arg", ["go"], "", False), ("paste", [], "go", False), ("exec", [], "", True)],
+)
+def test_a_prompt_is_delivered_one_way(ground: Path, deliver: str, argument: list[str], paste: str, file: bool) -> None:
+    launch = planned(ground, {"deliver": deliver}, prompt="go")
+    assert (launch.argv[1:], launch.paste) == (argument, paste)
+    assert launch.prompt_file == (ground / ".muster" / "prompts" / "builder.txt" if file else None)
 
 
-@pytest.mark.parametrize("directory", ["~nobody-of-that-name/work", "a\0b"])
-def test_a_workspace_that_can_not_be_is_a_sentence(tmp_path: Path, directory: str) -> None:
+def test_a_prompt_too_long_for_a_command_line_is_pasted(ground: Path) -> None:
+    prompt = "ä" * (LONGEST_ARGUMENT // 2)
+    assert planned(ground, prompt=prompt).argv[1:] == [prompt]
+    launch = planned(ground, prompt=prompt + "!")
+    assert (launch.argv[1:], launch.paste) == ([], prompt + "!")
+
+
+@pytest.mark.parametrize("where", ["argv", "prompt_args", "extra_args"])
+def test_a_prompt_named_as_a_file_is_one(ground: Path, where: str) -> None:
+    words = ["{binary}", "-f", "{prompt_file}"] if where == "argv" else ["-f", "{prompt_file}"]
+    launch = planned(ground, {where: words}, prompt="go")
+    file = ground / ".muster" / "prompts" / "builder.txt"
+    assert launch.prompt_file == file
+    assert launch.argv[1:3] == ["-f", str(file)]
+
+
+def test_a_long_prompt_that_goes_by_a_file_is_not_pasted_too(ground: Path) -> None:
+    launch = planned(ground, {"prompt_args": ["-f", "{prompt_file}"]}, prompt="x" * (LONGEST_ARGUMENT + 1))
+    assert launch.paste == ""
+    assert launch.argv[1] == "-f"
+
+
+def test_a_prompt_file_is_read_at_every_start(ground: Path) -> None:
+    (ground / "prompt.md").write_text("first")
+    assert planned(ground, prompt_file="prompt.md").prompt == "first"
+    (ground / "prompt.md").write_text("second")
+    assert planned(ground, prompt_file="prompt.md").prompt == "second"
+
+
+# --- models, and orders for one start ---
+
+
+def test_a_model_is_named_by_argument_and_by_environment(ground: Path) -> None:
+    backend = {"model": {"args": ["--model", "{model}"], "env": "MODEL"}}
+    launch = planned(ground, backend, model="large", env={"MODEL": "other"})
+    assert (launch.argv[1:], launch.env["MODEL"]) == (["--model", "large"], "large")
+    launch = planned(ground, backend)
+    assert (launch.argv[1:], "MODEL" in launch.env) == ([], False)
+
+
+def test_one_start_may_differ_from_the_file(ground: Path) -> None:
+    (ground / "other").mkdir()
+    backend = {"model": {"args": ["-m", "{model}"]}}
+    order = Order(prompt="this once", model="small", dir="other")
+    launch = planned(ground, backend, order, prompt="as ever", model="large")
+    assert launch.argv[1:] == ["-m", "small", "this once"]
+    assert launch.workspace == ground / "other"
+    assert planned(ground, order=Order(prompt=""), prompt="as ever").argv[1:] == []
+    assert planned(ground, order=Order(backend="demo")).backend == "demo"
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        (Order(backend="gone"), r"agent 'builder' can't run on the backend 'gone'; the fleet file has: .*demo.*mine"),
+        (Order(dir="/"), r"agent 'builder' can't be started: / is outside the allowed workspaces"),
+        (Order(dir="../.."), "is outside the allowed workspaces"),
+        (Order(dir="~nobody-of-that-name"), "no path can be like this"),
+        (Order(dir="a\0b"), "no path can be like this"),
+        (Order(dir="nowhere"), "nowhere of agent 'builder' is not a directory"),
+    ],
+)
+def test_an_order_that_can_not_be_is_refused(ground: Path, order: Order, says: str) -> None:
+    with pytest.raises(CannotStart, match=says):
+        planned(ground, order=order)
+
+
+def test_a_side_service_runs_on_no_backend(ground: Path) -> None:
+    with pytest.raises(CannotStart, match="agent 'web' can't run on the backend 'demo'"):
+        plan(fleet_at(ground), "web", "s1", {}, Order(backend="demo"))
+
+
+# --- taking up a conversation ---
+
+CAN_RESUME = {
+    "resume": {"args": ["--resume", "{session}"], "latest": ["--continue"]},
+    "fresh_args": ["--id", "{session}"],
+}
+
+
+@pytest.mark.parametrize(
+    ("resume", "argv"),
+    [(Conversation("c1"), ["--resume", "c1", "go on"]), (Conversation(), ["--continue", "go on"])],
+)
+def test_a_conversation_is_taken_up_by_its_id_or_as_the_newest(
+    ground: Path, resume: Conversation, argv: list[str]
+) -> None:
+    launch = planned(ground, CAN_RESUME, resume=resume, prompt="begin", resume_prompt="go on")
+    assert (launch.argv[1:], launch.resumed, launch.conversation) == (argv, True, resume.id)
+
+
+@pytest.mark.parametrize("resume", [Conversation("c1"), Conversation()])
+def test_a_backend_that_can_not_resume_begins_anew(ground: Path, resume: Conversation) -> None:
+    launch = planned(ground, resume=resume, prompt="begin", resume_prompt="go on")
+    assert (launch.argv[1:], launch.resumed) == (["begin"], False)
+
+
+def test_a_prompt_that_a_resumed_agent_would_not_heed_is_pasted(ground: Path) -> None:
+    backend = {"resume": {"args": ["-r", "{session}"], "takes_prompt": False}}
+    launch = planned(ground, backend, resume=Conversation("c1"), resume_prompt="go on")
+    assert (launch.argv[1:], launch.paste) == (["-r", "c1"], "go on")
+
+
+# --- the program ---
+
+
+def test_without_a_binary_the_first_word_is_the_program(ground: Path) -> None:
+    launch = planned(ground, {"binary": "", "argv": ["run", "--fast"]})
+    assert launch.argv == [str(ground / "bin" / "run"), "--fast"]
+    with pytest.raises(CannotStart, match="needs the program 'no-such'"):
+        planned(ground, {"binary": "", "argv": ["no-such", "--fast"]})
+    with pytest.raises(CannotStart, match="needs the program"):
+        planned(ground, {"binary": "", "argv": ["{extra_args}"]})
+
+
+def test_a_program_by_its_path_is_from_where_the_file_is_and_keeps_its_name(ground: Path) -> None:
+    """A link in a virtual environment is not what it leads to."""
+    program(ground / "elsewhere", "real")
+    (ground / "linked").symlink_to("elsewhere/real")
+    assert planned(ground, {"binary": "./linked"}).argv[0] == str(ground / "linked")
+
+
+def test_a_program_is_looked_for_on_the_agents_path(ground: Path) -> None:
+    other = program(ground / "other", "special")
+    assert planned(ground, {"binary": "special"}, env={"PATH": str(ground / "other")}).argv[0] == str(other)
+
+
+@pytest.mark.parametrize(
+    "binary", ["no-such", "./no-such", "bin", "./bin", "plain", "./plain", "DEBUG=1", "a\0b", "~nobody/x"]
+)
+def test_a_program_that_can_not_be_run_is_a_sentence(ground: Path, binary: str) -> None:
+    program(ground, "plain", 0o644)
+    with pytest.raises(CannotStart, match=r"the backend 'mine' needs the program .*; install it with: get it"):
+        planned(ground, {"binary": binary, "install": "get it"})
+
+
+# --- places and files ---
+
+
+@pytest.mark.parametrize(("given", "found"), [(".", "."), ("a/../b", "b"), ("link", "b")])
+def test_a_workspace_is_relative_to_the_fleet_file(ground: Path, given: str, found: str) -> None:
+    (ground / "a").mkdir()
+    (ground / "b").mkdir()
+    (ground / "link").symlink_to("b")
+    assert workspace_of(fleet_at(ground, dir=given), "builder") == (ground / found).resolve()
+
+
+def test_a_link_that_leads_out_since_the_file_was_read_is_refused(ground: Path) -> None:
+    (ground / "home" / "work").mkdir(parents=True)
+    fleet = fleet_at(ground / "home", dir="work")
+    assert workspace_of(fleet, "builder") == ground / "home" / "work"
+    (ground / "home" / "work").rmdir()
+    (ground / "home" / "work").symlink_to(ground)
+    with pytest.raises(CannotStart, match="is outside the allowed workspaces"):
+        workspace_of(fleet, "builder")
+
+
+@pytest.mark.parametrize(
+    ("agent", "says"),
+    [
+        ({"dir": "nowhere"}, r"the workspace .*nowhere of agent 'builder' is not a directory"),
+        ({"dir": "bin/run"}, "is not a directory"),
+        ({"dir": "~nobody-of-that-name/work"}, "no path can be like this"),
+        ({"dir": "a\0b"}, "no path can be like this"),
+        ({"dir": "loop"}, "no path can be like this|is not a directory"),
+        ({"prompt_file": "nowhere"}, r"the prompt_file .*nowhere of agent 'builder' can't be read: No such file"),
+        ({"prompt_file": "bin"}, "can't be read: Is a directory"),
+        ({"prompt_file": "~nobody-of-that-name/x"}, "can't be read: no path"),
+        ({"env_file": "nowhere"}, "the env_file of agent 'builder' can't be read: No such file"),
+        ({"env_file": "~nobody-of-that-name/x"}, "can't be read: no path"),
+        ({"env_file": "bin/run"}, r"can be read by others; make it private with: chmod 600 .*run"),
+    ],
+)
+def test_what_is_not_there_is_a_sentence(ground: Path, agent: dict[str, Any], says: str) -> None:
     """Any other error would keep the spawner from looking after all the other agents."""
-    with pytest.raises(REFUSED):
-        plan(fleet(tmp_path, dir=directory), "builder")
+    (ground / "loop").symlink_to("loop")
+    with pytest.raises(MusterError, match=says):
+        planned(ground, **agent)
 
 
-@pytest.mark.parametrize("argv", [["DEBUG=1", "run"], ["", "run"], ["run", "a\0b"]])
-def test_a_command_line_that_tmux_can_not_take_is_a_sentence(tmp_path: Path, argv: list[str]) -> None:
-    """Any other error would keep the spawner from looking after all the other agents."""
-    with pytest.raises(REFUSED):
-        launch(FakeTmux(), plan(fleet(tmp_path, argv=argv), "builder"), spawn="s1", stamp="f1")
+# --- the environment ---
 
 
-@pytest.mark.parametrize("env", [{"A": "b\0"}, {"A\0": "b"}])
-def test_an_environment_that_can_not_be_is_a_sentence(tmp_path: Path, env: dict[str, str]) -> None:
-    with pytest.raises(REFUSED):
-        launch(FakeTmux(), plan(fleet(tmp_path, env=env), "builder"), spawn="s1", stamp="f1")
-
-
-class FakeTmux(Tmux):
-    """Writes the order as the real one does, and gives it to nobody."""
-
-    def __init__(self) -> None:
-        self.started: list[dict[str, Any]] = []
-
-    def start(  # type: ignore[override]
-        self,
-        *,
-        session: str,
-        argv: Sequence[str],
-        cwd: Path,
-        env: Mapping[str, str],
-        agent: str,
-        spawn: str,
-        fleet: str,
-    ) -> Pane:
-        stamps = {"agent": agent, "spawn": spawn, "fleet": fleet}
-        tmux_panes.start(session, argv=argv, cwd=cwd, env=env, stamps=stamps, width=80, height=24)
-        self.started.append({"session": session, "argv": argv, "cwd": cwd, "env": env, **stamps})
-        return Pane(session, "$1", "%1", 7, "run", False, None, str(cwd), "", 1, 1, agent, spawn, fleet)
-
-
-def test_a_session_is_named_and_stamped_for_its_agent(tmp_path: Path) -> None:
-    tmux = FakeTmux()
-    pane = launch(tmux, plan(fleet(tmp_path), "builder"), spawn="s1", stamp="f1")
-    assert (pane.agent, pane.spawn, pane.fleet) == ("builder", "s1", "f1")
-    (started,) = tmux.started
-    assert (started["session"], started["argv"], started["cwd"]) == ("builder", ["run"], tmp_path)
-    assert started["env"] == {"SHARED": "backend", "ONE": "1", "MUSTER_AGENT": "builder", "MUSTER_SPAWN": "s1"} | {
-        "MUSTER_FLEET": str(tmp_path / "fleet.yaml")
+def test_variables_come_from_muster_the_backend_a_file_and_the_agent_in_this_order(ground: Path) -> None:
+    file = ground / "secrets"
+    file.write_text("B=file\nC=file\n")
+    file.chmod(0o600)
+    fleet = fleet_at(
+        ground, {"env": {"A": "backend", "B": "backend"}, "env_from": ["X_*"]}, env_file="secrets", env={"C": "c"}
+    )
+    own = {"PATH": str(ground / "bin"), "A": "own", "X_1": "x", "Y_1": "y", "HOME": "/h"}
+    assert plan(fleet, "builder", "s1", own).env == {
+        **{"PATH": str(ground / "bin"), "HOME": "/h", "X_1": "x"},
+        **{"A": "backend", "B": "file", "C": "c"},
     }
 
 
-def test_a_fleet_file_can_not_pretend_another_spawn(tmp_path: Path) -> None:
-    tmux = FakeTmux()
-    launch(tmux, plan(fleet(tmp_path, env={"MUSTER_SPAWN": "forged"}), "builder"), spawn="s1", stamp="f1")
-    assert tmux.started[0]["env"]["MUSTER_SPAWN"] == "s1"
+def test_an_agent_may_be_let_see_more(ground: Path) -> None:
+    assert planned(ground, env_from=["HID*"]).env["HIDDEN"] == "x"
+    assert "HIDDEN" not in planned(ground).env

@@ -51,7 +51,7 @@ def test_no_shipped_backend_pastes_the_end_of_a_paste(name: str, text: str) -> N
     assert needs_file(typing, f"{text}\x1b[201~{text}")
 
 
-@given(text=st.text(alphabet=st.characters(exclude_categories=("Cs",))))
+@given(text=st.text())
 def test_a_message_file_has_the_text_byte_for_byte(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     workspace = tmp_path_factory.mktemp("workspace")
     path = workspace / write_message(workspace, "m1", text)

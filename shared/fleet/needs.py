@@ -1,0 +1,101 @@
+"""What must be there for an agent to start: its workspace, prompt, variables and program. Asked anew at every start."""
+
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from shared.errors import MusterError
+from shared.fleet.backend import Backend
+from shared.fleet.check import outside
+from shared.fleet.file import as_path
+from shared.fleet.fleet import BadPath, Fleet
+from shared.fleet.placeholders import fill
+from shared.fleet.variables import environment, read_variables
+
+
+class CannotStart(MusterError):
+    """The agent can't be started as it is declared."""
+
+
+def workspace_of(fleet: Fleet, agent: str, directory: Path | None = None) -> Path:
+    """Where the agent runs. A link may lead elsewhere now than when the file was read."""
+    directory = directory or fleet.agents[agent].dir
+    if said := outside(fleet, directory):
+        raise CannotStart(f"agent {agent!r} can't be started: {said}")
+    workspace = fleet.resolve(directory)
+    if not workspace.is_dir():
+        raise CannotStart(f"the workspace {workspace} of agent {agent!r} is not a directory; make it or change `dir`")
+    return workspace
+
+
+def prompt_of(fleet: Fleet, agent: str) -> str:
+    declared = fleet.agents[agent]
+    if declared.prompt_file is None:
+        return declared.prompt
+    try:
+        return fleet.resolve(declared.prompt_file).read_text(encoding="utf-8")
+    except (BadPath, OSError, UnicodeDecodeError) as error:
+        path = fleet.path.parent / declared.prompt_file
+        raise CannotStart(f"the prompt_file {path} of agent {agent!r} can't be read: {_why(error)}") from error
+
+
+def variables_of(fleet: Fleet, agent: str, backend: Backend, own: Mapping[str, str]) -> dict[str, str]:
+    """The agent's environment; `own` is Muster's."""
+    declared = fleet.agents[agent]
+    allowed = [*fleet.declared.environment.allow, *backend.env_from, *declared.env_from]
+    revealed = [{name: value.get_secret_value() for name, value in env.items()} for env in (backend.env, declared.env)]
+    return environment(allowed, own, revealed[0], _of_file(fleet, agent), revealed[1])
+
+
+def _of_file(fleet: Fleet, agent: str) -> dict[str, str]:
+    env_file = fleet.agents[agent].env_file
+    if env_file is None:
+        return {}
+    try:
+        path = fleet.resolve(env_file)
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="utf-8")
+    except (BadPath, OSError, UnicodeDecodeError) as error:
+        # The path is not repeated: a secret may stand where its file should be named.
+        raise CannotStart(f"the env_file of agent {agent!r} can't be read: {_why(error)}") from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise CannotStart(f"the env_file {path} can be read by others; make it private with: chmod 600 {path}")
+    return read_variables(text, str(path))
+
+
+def program_of(fleet: Fleet, name: str, backend: Backend, values: Mapping[str, str], path: str | None) -> str:
+    """The program of a backend: a path from where the fleet file is, or found on the agent's PATH.
+
+    It is the `binary`, else the first word of the command line; `values` are filled in.
+    """
+    binary = fill(backend.binary or backend.argv[0], values)
+    if "/" in binary:
+        # Links are not followed: what a program is called may decide what it does.
+        found: str | None = str(fleet.path.parent / as_path(binary))
+        where = "" if _can_run(Path(found or "")) else ", and no such program can be run"
+    else:
+        found = shutil.which(binary, path=path)
+        where = "" if found else ", and there is none on the PATH"
+    if where or found is None:
+        how = f"install it with: {backend.install}" if backend.install else "install it, or change `binary` of it"
+        raise CannotStart(f"the backend {name!r} needs the program {binary!r}{where}; {how}")
+    return found
+
+
+def _can_run(path: Path) -> bool:
+    try:
+        return path.is_file() and os.access(path, os.X_OK)
+    except (OSError, ValueError):
+        return False
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case OSError():
+            return error.strerror or str(error)
+        case UnicodeDecodeError():
+            return "it is no text in UTF-8"
+        case _:
+            return str(error)

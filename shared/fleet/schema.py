@@ -1,0 +1,111 @@
+"""The fleet file for editors: a JSON Schema made from its models.
+
+`python -m shared.fleet.schema` prints it; `--write` puts it into `docs/fleet.schema.json`, and a test says that it is
+current. What needs more than one place to be seen (names that lead nowhere, regular expressions) only the loader finds.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from shared.fleet.agent import Kind
+from shared.fleet.model import Declaration
+
+FILE = Path(__file__).parents[2] / "docs" / "fleet.schema.json"
+DIALECT = "http://json-schema.org/draft-07/schema#"
+"""The newest one that every YAML editor knows."""
+
+Schema = dict[str, Any]
+
+NULL: Schema = {"type": "null"}
+NOTES = ("format", "writeOnly")
+"""`path` is no format that editors know, and a secret is a text like any other for who writes it."""
+MAY_BE_BARE = ("agents", "backends")
+TRUE_OR_FALSE = [{"type": "boolean"}, {"enum": ["on", "off", "yes", "no"]}]
+
+_BOTH_PROMPTS = {"prompt": {"type": "string", "minLength": 1}, "prompt_file": {"type": "string"}}
+RULES: Mapping[str, Schema] = {
+    "Agent": {"not": {"required": list(_BOTH_PROMPTS), "properties": _BOTH_PROMPTS}},
+    "Wake": {"oneOf": [{"required": [key], "properties": {key: {"not": NULL}}} for key in ("every_s", "cron")]},
+}
+"""What the models check in code, by the name of the model."""
+
+
+class _Plain(GenerateJsonSchema):
+    """Keys are called what they are called: a title that repeats the name is noise."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        del schema
+        return False
+
+
+def schema() -> Schema:
+    made = Declaration.model_json_schema(schema_generator=_Plain, ref_template="#/definitions/{model}")
+    definitions = {name: _readable(found) for name, found in sorted(made.pop("$defs").items())}
+    for name, found in definitions.items():
+        found["title"] = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
+        found.update(RULES.get(name, {}))
+    definitions[Kind.__name__]["enum"].remove(Kind.SERVICE.value)
+    whole = _readable(made)
+    for key in MAY_BE_BARE:
+        names = whole["properties"][key]
+        names["additionalProperties"] = {"anyOf": [names["additionalProperties"], NULL]}
+    return {"$schema": DIALECT, **whole, "title": "Muster fleet file", "definitions": definitions}
+
+
+def _readable(node: Any) -> Any:
+    """As pydantic made it, but in draft 7, closed, and without what only Python knows."""
+    if isinstance(node, list):
+        return [_readable(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    found: Schema = {
+        key: {name: _readable(each) for name, each in value.items()} if key == "properties" else _readable(value)
+        for key, value in node.items()
+        if key not in NOTES
+    }
+    if isinstance(found.get("default"), dict | None):
+        found.pop("default", None)  # what a section has by default, its keys say
+    if isinstance(found.get("description"), str):
+        found["description"] = " ".join(found["description"].split())
+    if "$ref" in found and len(found) > 1:
+        found["allOf"] = [{"$ref": found.pop("$ref")}]  # in draft 7 nothing counts beside a reference
+    if found.get("type") == "boolean":
+        found["anyOf"] = TRUE_OR_FALSE
+        del found["type"]
+    if isinstance(found.get("patternProperties"), dict):
+        ((pattern, value),) = found.pop("patternProperties").items()
+        found |= {"propertyNames": {"pattern": pattern, **found.get("propertyNames", {})}}
+        found["additionalProperties"] = value
+    return found
+
+
+def render(given: Schema) -> str:
+    return json.dumps(given, indent=2) + "\n"
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(
+        prog="python -m shared.fleet.schema", description="Describe the fleet file as a JSON Schema."
+    )
+    options.add_argument("--write", action="store_true", help="write docs/fleet.schema.json instead of printing")
+    chosen = options.parse_args()
+    text = render(schema())
+    if not chosen.write:
+        print(text, end="")
+    elif FILE.parent.is_dir():
+        FILE.write_text(text, encoding="utf-8")
+    else:
+        print(f"{FILE.parent} is missing: --write is for a checkout of Muster's sources", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
