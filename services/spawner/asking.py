@@ -4,11 +4,17 @@ import hashlib
 
 from services.spawner.scene import Scene
 from shared.commands import Send
+from shared.errors import MusterError
 from shared.journal import Request
 from shared.turn import Asked
 
 HELD_FOR_S = 600.0
 """Beyond the time that the sender gives it: until then it is we who answer."""
+
+
+def sentence(error: Exception) -> str:
+    """What went wrong, for who asked. What nobody foresaw is named by its kind."""
+    return str(error) if isinstance(error, MusterError | OSError) else f"{type(error).__name__}: {error}"
 
 
 def by(asked: Asked) -> str:

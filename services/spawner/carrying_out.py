@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from services.spawner.adoption import backend_of
-from services.spawner.asking import by, hold, spawn_of
+from services.spawner.asking import by, hold, sentence, spawn_of
 from services.spawner.decide import Known
 from services.spawner.keeping import Begun, Keeper
 from services.spawner.scene import Scene
@@ -59,8 +59,8 @@ class SessionCommands:
                     self._adopt(scene, asked, command)
         except Retryable:
             raise
-        except MusterError as error:
-            scene.turn.answer(asked, str(error), code="refused")
+        except Exception as error:  # noqa: BLE001 - a command that fails is answered: else it would come again for ever
+            scene.turn.answer(asked, sentence(error), code="refused")
 
     # --- starting ---
 

@@ -88,7 +88,10 @@ class Records:
         path = place.reader.locate(place.env, place.workspace, conversation) if place else None
         if path is None or path.suffix == ".db":
             return None
-        path.unlink(missing_ok=True)
+        try:
+            path.unlink()
+        except OSError:
+            return None
         return path
 
     def _place(self, scene: Scene, agent: str) -> Place | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import ClassVar
 
+from services.spawner.asking import sentence
 from services.spawner.carrying_out import SessionCommands, is_about_sessions, no_such_agent
 from services.spawner.decide import Known
 from services.spawner.keeping import Keeper
@@ -10,7 +11,7 @@ from services.spawner.logs import LogKeeper
 from services.spawner.scene import SEED, Scene
 from services.spawner.typist import Typist
 from shared.commands import Adopt, AgentCommand, Delete, Forget, Stop
-from shared.errors import MusterError, Retryable
+from shared.errors import Retryable
 from shared.events import Data
 from shared.fleet import Fleet, FleetFile
 from shared.ids import new_id
@@ -66,7 +67,9 @@ class Spawner:
         for said in self._logs.tend(scene.panes.values(), scene.now) if turn.poll else ():
             self._log.warning("mended a log", reason=said)
         if settled_settings(scene.fleet) != self._started_with:
-            turn.complain("host, prefix, tmux, broker and polls of the fleet file take effect after `down` and `up`")
+            turn.complain(
+                "host, prefix, tmux, broker, polls and logs of the fleet file take effect after `down` and `up`"
+            )
         if self._file.fault:
             turn.complain(f"the fleet file has a fault, the last good one stays in force: {self._file.fault}")
 
@@ -83,11 +86,12 @@ class Spawner:
             self._said.pop(agent, None)
         except Retryable:
             raise
-        except MusterError as error:
-            scene.turn.complain(str(error))
-            if self._said.get(agent) != str(error):
-                self._said[agent] = str(error)
-                self._log.error("could not keep an agent as wanted", agent=agent, reason=str(error))
+        except Exception as error:  # noqa: BLE001 - one agent that can't be kept must not cost the others theirs
+            said = sentence(error)
+            scene.turn.complain(said)
+            if self._said.get(agent) != said:
+                self._said[agent] = said
+                self._log.failure(f"could not keep {agent} as wanted", error)
 
     def _carry_out_all(self, scene: Scene) -> list[Asked]:
         """Carry out what is about sessions; what is to be typed is given back.
@@ -121,4 +125,4 @@ class Spawner:
 def settled_settings(fleet: Fleet) -> tuple[object, ...]:
     """What a running process can't change: it holds connections and names made of it."""
     declared = fleet.declared
-    return (fleet.space, declared.tmux.socket, declared.broker, declared.polls)
+    return (fleet.space, declared.tmux.socket, declared.broker, declared.polls, declared.logs)

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from services.spawner.asking import hold
+from services.spawner.asking import hold, sentence
 from services.spawner.presses import Presses
 from services.spawner.scene import Scene
 from services.spawner.texts import Text, Texts
 from shared.commands import AgentCommand, Send
-from shared.errors import MusterError, Retryable
+from shared.errors import Retryable
 from shared.fleet import Kind
 from shared.states import Desired
 from shared.turn import Asked
@@ -75,11 +75,11 @@ class Typist:
             return step()
         except Retryable:
             raise
-        except MusterError as error:
+        except Exception as error:  # noqa: BLE001 - a text that can't be typed must not keep the others waiting
             if asked is None:
-                scene.turn.complain(str(error))
+                scene.turn.complain(sentence(error))
             else:
-                scene.turn.answer(asked, str(error), code="refused")
+                scene.turn.answer(asked, sentence(error), code="refused")
         return None
 
 
