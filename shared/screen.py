@@ -83,8 +83,8 @@ def _is_faint(texts: list[str], styles: list[tuple[bool, bool]], at: int) -> boo
 
 
 @lru_cache(maxsize=4096)
-def _style(codes: str, faint: bool, reverse: bool) -> tuple[bool, bool]:  # noqa: FBT001 - a state, not options
-    words = iter(re.split(r"[;:]", codes))
+def _style(codes: str, faint: bool, reverse: bool) -> tuple[bool, bool]:
+    words = iter(codes.split(";"))  # a word with colons is a colour or a kind of underline
     for word in words:
         match word:
             case "38" | "48" | "58":  # a colour: what follows are its numbers
@@ -122,6 +122,8 @@ def _box(rules: Rules, plain: str, marked: str) -> str | None:
         pass
     if found is None:
         return None
+    if found["text"] is None:
+        return ""
     first, *others = _rows(found, plain, marked)
     rows = [first, *(compiled(rules.continued).sub("", row) for row in others)]
     if rules.beside is not None:

@@ -1,0 +1,156 @@
+"""The profiles that come with Muster: each rule is held to the screens and texts that it carries or names."""
+
+import re
+
+import pytest
+
+from services.spawner.wording import TakenForCommand, completed, must_be_no_command, needs_file
+from shared.fleet.backend import Backend, Deliver, Dialog
+from shared.fleet.shipped import shipped
+from shared.screen import compiled, read_screen
+
+AGENTS = ("agy", "aider", "claude", "codex", "gemini", "opencode")
+MEASURED = ("claude", "codex", "gemini", "opencode")
+RULES = [(name, rule) for name, backend in shipped().items() for rule in backend.screen.dialogs]
+IDS = [f"{name}-{rule.id}" for name, rule in RULES]
+
+
+def test_they_are_all_there() -> None:
+    assert sorted(shipped()) == sorted((*AGENTS, "demo"))
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_profile_says_all_that_is_needed(name: str) -> None:
+    backend = shipped()[name]
+    assert backend.binary
+    assert backend.install
+    assert backend.model.args
+    assert backend.resume.args or backend.resume.latest
+    assert backend.process
+    assert backend.env_from
+    assert backend.screen.box is not None
+    assert "text" in re.compile(backend.screen.box).groupindex
+    if backend.deliver is Deliver.ARG:
+        assert any("{prompt}" in word for word in backend.prompt_args)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_prompt_that_looks_like_an_option_is_none(name: str) -> None:
+    backend = shipped()[name]
+    if backend.deliver is Deliver.ARG:
+        assert backend.prompt_args[0] == "--" or backend.prompt_args[0].endswith("={prompt}")
+
+
+@pytest.mark.parametrize(("name", "rule"), RULES, ids=IDS)
+def test_a_rule_carries_its_own_evidence(name: str, rule: Dialog) -> None:
+    backend = shipped()[name]
+    assert rule.yes or name == "demo", "a rule without a screen that it fits"
+    for screen in rule.yes:
+        reading = read_screen(backend, screen)
+        assert reading.dialog == rule
+        assert reading.box is None
+    for screen in rule.no:
+        assert read_screen(backend, screen).dialog != rule
+
+
+@pytest.mark.parametrize(("name", "rule"), RULES, ids=IDS)
+def test_only_permissions_are_answered_by_keys(name: str, rule: Dialog) -> None:
+    assert bool(rule.approve) == bool(rule.deny)
+    if rule.approve:
+        assert rule.id == "permission"
+    for keys in (rule.approve, rule.deny):
+        assert "C-c" not in keys
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_nothing_that_could_end_or_interrupt_the_agent_clears_its_box(name: str) -> None:
+    assert not {"C-c", "C-d", "Escape", "Enter"} & set(shipped()[name].typing.clear)
+
+
+ORDERS = {
+    "claude": ["/compact", "/not-a-command x", "/a\nb", "!ls", "exit", "quit", "/"],
+    "codex": ["/compact", "/model x", "!ls", "\n!ls"],
+    "opencode": ["/help", "/init now", "exit", "quit"],
+    "gemini": ["/help", "/chat save x"],
+    "agy": ["/resume", "exit"],
+    "aider": ["/add x", "!ls"],
+}
+PROMPTS = ["/etc/passwd is a file", "exit the loop", "a /word", "# head", "? why", "& so on", "--flag", "-", "quit it"]
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_orders_to_the_program_are_told_from_prompts(name: str) -> None:
+    typing = shipped()[name].typing
+    for text in ORDERS[name]:
+        with pytest.raises(TakenForCommand):
+            must_be_no_command(typing, text)
+    for text in PROMPTS:
+        if name != "aider" or text[0] != "/":
+            must_be_no_command(typing, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "by_file"),
+    [
+        *((name, "plain\ntext with é, 漢字 and 🙂", False) for name in AGENTS),
+        *((name, f"a{character}b", True) for name in AGENTS for character in "\x00\r\x1b\x07\x7f\x85\x9b"),
+        ("claude", "a\tb", True),
+        ("codex", "a\tb", False),
+        ("opencode", "a\tb", False),
+        ("gemini", "a\tb", False),
+        ("claude", "e\u0301", True),
+        ("codex", "e\u0301", False),
+        ("gemini", "zero\u200bwidth", True),
+        ("codex", "zero\u200bwidth", False),
+        ("gemini", "👩\u200d👧", False),
+        ("opencode", "/srv/app/ws", True),
+        ("opencode", "look at /srv/app/ws", False),
+        ("gemini", "'/srv/app/ws/x.py'", True),
+    ],
+)
+def test_what_a_paste_would_change_goes_by_file(name: str, text: str, by_file: bool) -> None:
+    assert needs_file(shipped()[name].typing, text) is by_file
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "pasted"),
+    [
+        ("claude", "see @READ", "see @READ "),
+        ("claude", "@", "@ "),
+        ("claude", "see @READ now", "see @READ now"),
+        ("claude", "mail me@example.org", "mail me@example.org"),
+        ("claude", "one\ntwo\nthree\nsee @READ", "one\ntwo\nthree\nsee @READ"),
+        ("claude", "x" * 800 + " @READ", "x" * 800 + " @READ"),
+        ("codex", "see @READ", "see @READ "),
+        ("codex", "use $skill", "use $skill "),
+        ("codex", "cost: 5$", "cost: 5$"),
+        ("opencode", "see @READ", "see @READ "),
+        ("opencode", "one\ntwo\nsee @READ", "one\ntwo\nsee @READ"),
+        ("gemini", "see @READ", "see @READ "),
+    ],
+)
+def test_a_word_that_would_be_completed_is_closed_by_a_space(name: str, text: str, pasted: str) -> None:
+    assert completed(shipped()[name].typing, text) == pasted
+
+
+@pytest.mark.parametrize(
+    ("name", "placeholder"),
+    [
+        ("claude", "[Pasted text #1]"),
+        ("claude", "[Pasted text #12 +133 lines]"),
+        ("codex", "[Pasted Content 1001 chars]"),
+        ("codex", "[Pasted Content 1500 chars] #2"),
+        ("gemini", "[Pasted Text: 6 lines]"),
+        ("gemini", "[Pasted Text: 10000 chars]"),
+        ("opencode", "[Pasted ~3 lines]"),
+    ],
+)
+def test_placeholders_of_pastes(name: str, placeholder: str) -> None:
+    pattern = shipped()[name].screen.placeholder
+    assert pattern is not None
+    assert compiled(pattern).fullmatch(placeholder)
+
+
+def test_a_profile_can_be_changed_in_every_field() -> None:
+    for backend in shipped().values():
+        assert Backend.model_validate(backend.model_dump()) == backend
