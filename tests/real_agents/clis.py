@@ -1,11 +1,11 @@
 """The agent programs: which version, how a HOME is prepared for one, and how it is started.
 
-Nothing of the developer's reaches them: each gets an environment made here, a HOME of its own, and a proxy that
-leads nowhere for everything but loopback.
+Nothing of the developer's reaches them: each gets an environment made here, a HOME of its own, and a proxy that leads
+nowhere for everything but loopback.
 """
 
 import json
-import os
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,63 +17,78 @@ LOOPBACK = "127.0.0.1,localhost"
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where one run happens: its HOME, its directory (`trusted` says whether it was agreed to), and its model."""
+
+    home: Path
+    work: Path
+    url: str
+    trusted: bool = True
+
+
+@dataclass(frozen=True)
 class Cli(ABC):
-    """One agent program at one version. `ready` is a piece of the screen that is there once its input box is."""
+    """One agent program at one version.
+
+    `ready` is what its screen says (an expression) once its input box works; `setup` is the script of its package that
+    puts the program for this machine in place.
+    """
 
     name: ClassVar[str]
     package: ClassVar[str]
     version: ClassVar[str]
     ready: ClassVar[str]
+    setup: ClassVar[str | None] = None
 
     @abstractmethod
-    def prepare(self, home: Path, work: Path, url: str, *, trusted: bool) -> None:
-        """Write the files that spare a person's first run; `trusted` says whether `work` was agreed to."""
+    def prepare(self, place: Place) -> None:
+        """Write the files that spare it a person's first run, telemetry and updates."""
 
     @abstractmethod
-    def environment(self, url: str) -> Mapping[str, str]:
-        """What this program needs to be told besides what all get."""
+    def own_environment(self, place: Place) -> Mapping[str, str]:
+        """What this program is told besides what all are."""
 
     def arguments(self) -> tuple[str, ...]:
-        """What follows the program's name, to choose the model."""
+        """What follows the program's name in every run."""
         return ()
 
-    def whole_environment(self, home: Path, url: str) -> dict[str, str]:
+    def environment(self, place: Place) -> dict[str, str]:
+        """All that it sees of the world; tmux adds TERM and its own."""
         return {
-            "HOME": str(home),
-            "PATH": os.defpath + ":/usr/local/bin",
+            "HOME": str(place.home),
+            "PATH": search_path(),
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "SHELL": "/bin/sh",
-            "HTTP_PROXY": NOWHERE,
-            "HTTPS_PROXY": NOWHERE,
-            "http_proxy": NOWHERE,
-            "https_proxy": NOWHERE,
-            "NO_PROXY": LOOPBACK,
-            "no_proxy": LOOPBACK,
+            **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOWHERE),
+            **dict.fromkeys(("NO_PROXY", "no_proxy"), LOOPBACK),
             "DO_NOT_TRACK": "1",
-            **self.environment(url),
+            **self.own_environment(place),
         }
 
 
 @dataclass(frozen=True)
 class Claude(Cli):
+    """With an OAuth token it behaves as a subscription does: its limit banners are those that people see."""
+
     name = "claude"
     package = "@anthropic-ai/claude-code"
     version = "2.1.197"
-    ready = "? for shortcuts"
+    ready = r"\? for shortcuts"
+    setup = "install.cjs"
 
-    def prepare(self, home: Path, work: Path, url: str, *, trusted: bool) -> None:
+    def prepare(self, place: Place) -> None:
         settings = {
             "hasCompletedOnboarding": True,
             "lastOnboardingVersion": self.version,
             "theme": "dark",
-            "projects": {str(work): {"hasTrustDialogAccepted": trusted}},
+            "projects": {str(place.work): {"hasTrustDialogAccepted": place.trusted}},
         }
-        _write(home / ".claude.json", settings)
+        _write(place.home / ".claude.json", settings)
 
-    def environment(self, url: str) -> Mapping[str, str]:
+    def own_environment(self, place: Place) -> Mapping[str, str]:
         return {
-            "ANTHROPIC_BASE_URL": url,
+            "ANTHROPIC_BASE_URL": place.url,
             "CLAUDE_CODE_OAUTH_TOKEN": "scripted",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
@@ -85,60 +100,64 @@ class Claude(Cli):
 
 @dataclass(frozen=True)
 class Codex(Cli):
+    """With `daemon` it works as it is shipped: a server process of its own does the work, and outlives the pane."""
+
     name = "codex"
     package = "@openai/codex"
     version = "0.166.0"
-    ready = "›"
+    ready = r"gpt-5\.1-codex default · "
+    daemon: bool = False
 
-    def prepare(self, home: Path, work: Path, url: str, *, trusted: bool) -> None:
+    def prepare(self, place: Place) -> None:
         lines = [
             'model = "gpt-5.1-codex"',
             'model_provider = "scripted"',
             'approval_policy = "on-request"',
             "check_for_update_on_startup = false",
+            "[features]",
+            f"daemon_auto_start = {str(self.daemon).lower()}",
             "[analytics]",
             "enabled = false",
             "[feedback]",
             "enabled = false",
             "[model_providers.scripted]",
             'name = "scripted"',
-            f'base_url = "{url}/v1"',
+            f'base_url = "{place.url}/v1"',
             'wire_api = "responses"',
             'env_key = "SCRIPTED_KEY"',
         ]
-        if trusted:
-            lines += [f'[projects."{work}"]', 'trust_level = "trusted"']
-        _write(home / ".codex" / "config.toml", "\n".join([*lines, ""]))
+        if place.trusted:
+            lines += [f'[projects."{place.work}"]', 'trust_level = "trusted"']
+        _write(place.home / ".codex" / "config.toml", "\n".join([*lines, ""]))
 
-    def environment(self, url: str) -> Mapping[str, str]:
+    def own_environment(self, _place: Place) -> Mapping[str, str]:
         return {"SCRIPTED_KEY": "scripted"}
 
 
 @dataclass(frozen=True)
 class Opencode(Cli):
+    """It asks nobody whether a directory is to be trusted."""
+
     name = "opencode"
     package = "opencode-ai"
     version = "1.18.33"
-    ready = "Ask anything"
+    ready = r"Ask anything"
+    setup = "postinstall.mjs"
 
-    def prepare(self, home: Path, work: Path, url: str, *, trusted: bool) -> None:
+    def prepare(self, place: Place) -> None:
         settings = {
             "autoupdate": False,
             "share": "disabled",
             "model": "anthropic/claude-sonnet-4-5",
             "small_model": "anthropic/claude-sonnet-4-5",
             "permission": {"bash": "ask", "edit": "ask"},
-            "provider": {"anthropic": {"options": {"baseURL": f"{url}/v1", "apiKey": "scripted"}}},
+            "provider": {"anthropic": {"options": {"baseURL": f"{place.url}/v1", "apiKey": "scripted"}}},
         }
-        _write(home / ".config" / "opencode" / "opencode.json", settings)
+        _write(place.home / ".config" / "opencode" / "opencode.json", settings)
 
-    def environment(self, url: str) -> Mapping[str, str]:
-        return {
-            "OPENCODE_DISABLE_AUTOUPDATE": "1",
-            "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
-            "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
-        }
+    def own_environment(self, _place: Place) -> Mapping[str, str]:
+        off = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS")
+        return {f"OPENCODE_DISABLE_{what}": "1" for what in off}
 
 
 @dataclass(frozen=True)
@@ -146,22 +165,31 @@ class Gemini(Cli):
     name = "gemini"
     package = "@google/gemini-cli"
     version = "0.61.0"
-    ready = "Type your message"
+    ready = r"Type your message"
 
-    def prepare(self, home: Path, work: Path, url: str, *, trusted: bool) -> None:
+    def prepare(self, place: Place) -> None:
         settings: dict[str, Any] = {
-            "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": not trusted}},
-            "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False, "disableAutoUpdate": True},
+            "security": {
+                "auth": {"selectedType": "gemini-api-key"},
+                "folderTrust": {"enabled": not place.trusted},
+            },
+            "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
             "privacy": {"usageStatisticsEnabled": False},
             "telemetry": {"enabled": False},
         }
-        _write(home / ".gemini" / "settings.json", settings)
+        _write(place.home / ".gemini" / "settings.json", settings)
 
-    def environment(self, url: str) -> Mapping[str, str]:
-        return {"GEMINI_API_KEY": "scripted", "GOOGLE_GEMINI_BASE_URL": url}
+    def own_environment(self, place: Place) -> Mapping[str, str]:
+        return {"GEMINI_API_KEY": "scripted", "GOOGLE_GEMINI_BASE_URL": place.url}
 
 
 CLIS: tuple[Cli, ...] = (Claude(), Codex(), Opencode(), Gemini())
+
+
+def search_path() -> str:
+    """Where programs are looked for: the system's places, and where this machine keeps node."""
+    node = shutil.which("node")
+    return ":".join([*([str(Path(node).parent)] if node else []), "/usr/local/bin", "/usr/bin", "/bin"])
 
 
 def _write(file: Path, content: str | dict[str, Any]) -> None:

@@ -9,7 +9,11 @@ from tests.real_agents.model import wire
 from tests.real_agents.model.script import Call, Refuse, Say, Tool
 from tests.real_agents.model.wire import Asked, Json, Pause, Refusal
 
-REMINDER = re.compile(r"^\s*<system-reminder>.*</system-reminder>\s*$", re.DOTALL)
+OWN = re.compile(r"\s*(<system-reminder>.*</system-reminder>|\[Request interrupted by user[^\]]*\])\s*", re.DOTALL)
+MEANWHILE = re.compile(
+    r"The user sent a new message while you were working:\n(?P<text>.*)\n\nIMPORTANT: After completing", re.DOTALL
+)
+"""How Claude Code tells what was written while a tool ran: beside the tool's result, not as a message of its own."""
 RESET_IN_S = 7200
 
 
@@ -20,17 +24,19 @@ def read(body: Json) -> Asked:
         if message["role"] == "assistant":
             break
         tail.insert(0, message)
-    said = tuple(text for message in tail if message["role"] == "user" for text in _texts(message["content"]))
+    said = tuple(text for message in tail for text in _texts(message["role"], message["content"]))
     tools = tuple(str(tool["name"]) for tool in body.get("tools", []))
     main = wire.named(tools, "Bash") is not None
     return Asked(said, tools, str(body.get("model", "")), main)
 
 
-def _texts(content: str | list[Json]) -> Iterator[str]:
+def _texts(role: str, content: str | list[Json]) -> Iterator[str]:
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    for block in blocks:
-        if block["type"] == "text" and not REMINDER.match(block["text"]):
-            yield block["text"]
+    for text in (block["text"] for block in blocks if block["type"] == "text"):
+        if found := MEANWHILE.search(text):
+            yield found["text"]
+        elif role == "user" and not OWN.fullmatch(text):
+            yield text
 
 
 def stream(asked: Asked, answer: Say | Call, pause: Pause) -> Iterator[bytes]:

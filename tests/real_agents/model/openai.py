@@ -8,7 +8,13 @@ from tests.real_agents.model import wire
 from tests.real_agents.model.script import Call, Refuse, Say, Tool
 from tests.real_agents.model.wire import Asked, Json, Pause, Refusal
 
-OWN = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>", "<permissions")
+OWN = (
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions",
+    "<turn_aborted>",
+    "<user_shell_command>",
+)
 RESET_IN_S = 7200
 
 
@@ -21,7 +27,7 @@ def read(body: Json) -> Asked:
         elif item.get("role") == "user":
             texts = [block["text"] for block in item["content"] if block.get("type") == "input_text"]
             said.extend(text for text in texts if not text.startswith(OWN))
-    tools = tuple(str(tool.get("name", tool["type"])) for tool in body.get("tools", []))
+    tools = tuple(str(tool.get("name") or tool.get("type")) for tool in body.get("tools", []))
     return Asked(tuple(said), tools, str(body.get("model", "")), bool(tools))
 
 
@@ -66,9 +72,17 @@ def _call(asked: Asked, call: Call) -> Json | None:
                 case _:
                     arguments["command"] = ["bash", "-lc", call.argument]
             return {"type": "function_call", "name": name, "call_id": ident, "arguments": json.dumps(arguments)}
-        case Tool.EDIT if wire.named(asked.tools, "apply_patch"):
+        case Tool.EDIT:
             patch = f"*** Begin Patch\n*** Add File: {call.argument}\n+one line\n*** End Patch\n"
-            return {"type": "custom_tool_call", "name": "apply_patch", "call_id": ident, "input": patch}
+            if wire.named(asked.tools, "apply_patch"):
+                return {"type": "custom_tool_call", "name": "apply_patch", "call_id": ident, "input": patch}
+            arguments = {"cmd": f"apply_patch <<'EOF'\n{patch}EOF\n"}  # which it takes for the tool
+            return {
+                "type": "function_call",
+                "name": "exec_command",
+                "call_id": ident,
+                "arguments": json.dumps(arguments),
+            }
         case _:
             return None
 

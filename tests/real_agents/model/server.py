@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -39,7 +40,8 @@ class Model:
         self.unknown: list[str] = []
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._refused: tuple[str, ...] | None = None
+        self._last: list[str] = []
+        self._refused = False
         handler = type("Handler", (_Handler,), {"owner": self})
         self._server = _Server(("127.0.0.1", 0), handler)
 
@@ -69,15 +71,24 @@ class Model:
             raise Gone
 
     def take(self, api: str, path: str, body: Json, asked: Asked) -> Answer:
-        """Remember a request and say what it gets. The same text right after a refusal is a retry, not a prompt."""
+        """Remember a request and say what it gets.
+
+        A request is told again when it was refused, and when a person adds to a turn that is under way: what was
+        already there is no second prompt.
+        """
         with self._lock:
             self.requests.append((path, body))
             if not asked.main:
                 return Say(("A title",))
+            said = [
+                text.rstrip("\n") for text in asked.said
+            ]  # a program may end an old one with a newline when it repeats it
+            again = said == self._last and self._refused
+            grown = len(said) > len(self._last) and said[: len(self._last)] == self._last
+            new = () if again else asked.said[len(self._last) :] if grown else asked.said
+            self.received += [Prompt(text, api, time.time()) for text in new]
             given = answer(asked.said[-1]) if asked.said else Say()
-            if asked.said != self._refused:
-                self.received += [Prompt(text, api, time.time()) for text in asked.said]
-            self._refused = asked.said if isinstance(given, Refuse) else None
+            self._last, self._refused = said, isinstance(given, Refuse)
             return given
 
 
@@ -86,7 +97,9 @@ class _Server(ThreadingHTTPServer):
     block_on_close = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """An agent that hangs up in the middle of an answer is no event."""
+        """An agent that hangs up in the middle of an answer is no event; a mistake of ours is shown."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
