@@ -124,8 +124,8 @@ def _there_are(fleet: Fleet) -> str:
 def raw(path: Path, lines: int, *, follow: bool) -> Iterator[bytes]:
     """The last lines as they are, and then what comes."""
     with closing(Tail(path)) as tail:
-        end = tail.last(MOST_BYTES)
-        yield b"".join(end.splitlines(keepends=True)[-lines:]) if lines > 0 else b""
+        found = tail.last(MOST_BYTES).split(b"\n")  # and not at each return of the carriage, of which repaints are full
+        yield b"\n".join(found[-lines - (not found[-1]) :]) if lines > 0 else b""
         while follow:
             time.sleep(LOOKS_EVERY_S)
             yield tail.read()

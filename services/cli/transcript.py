@@ -1,6 +1,7 @@
 """`muster transcript`: what was said and done in an agent's conversation, from the file that the agent keeps itself."""
 
 import argparse
+import contextlib
 import dataclasses
 import difflib
 import io
@@ -14,10 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from registry import AgentRecord, BadRegistry, RegistryFile
 from services.cli.fleet import open_fleet_leniently
 from services.cli.words import Paint, plain
 from shared.errors import MusterError
 from shared.fleet import Fleet
+from shared.fleet.needs import variables_of
 from shared.transcripts import READERS, Entry, Who
 
 WIDEST, NARROWEST = 120, 40
@@ -37,13 +40,23 @@ class Whereabouts:
 
 
 def where_is(fleet: Fleet, agent: str) -> Whereabouts:
-    profile, declared = fleet.profile(agent), fleet.agents[agent]
-    given = {name: value.get_secret_value() for name, value in {**profile.env, **declared.env}.items()}
-    return Whereabouts(
-        format=profile.transcript or declared.backend,
-        env={**os.environ, **given},
-        workspace=fleet.resolve(declared.dir),
-    )
+    """As the agent is recorded, which may differ from how it is declared; else as it is declared."""
+    record = recorded(fleet).get(agent)
+    name = record.backend if record else fleet.agents[agent].backend
+    backend = fleet.backends.get(name) or fleet.profile(agent)
+    declared = agent in fleet.agents
+    env = variables_of(fleet, agent, backend, os.environ) if declared else dict(os.environ)
+    workspace = Path(record.workspace) if record else fleet.resolve(fleet.agents[agent].dir)
+    known = record.conversation if record else None
+    reader = READERS.get(backend.transcript or "")
+    is_there = known is not None and reader is not None and reader.locate(env, workspace, known) is not None
+    return Whereabouts(backend.transcript or name, env, workspace, known if is_there else None)
+
+
+def recorded(fleet: Fleet) -> Mapping[str, AgentRecord]:
+    with contextlib.suppress(BadRegistry):
+        return RegistryFile(fleet.registry).records()
+    return {}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +69,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     fleet, _ = open_fleet_leniently(options)
-    agents = sorted(fleet.agents)
+    agents = sorted({*fleet.agents, *recorded(fleet)})
     if options.agent not in agents:
         close = difflib.get_close_matches(options.agent, agents, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""

@@ -47,6 +47,12 @@ class World:
     def log(self) -> Path:
         return self.home / "logs" / "builder.log"
 
+    def older(self) -> list[Path]:
+        return sorted(self.log.parent.glob("builder.log.*"), key=lambda part: -int(part.suffix[1:]))
+
+    def whole_log(self) -> bytes:
+        return b"".join(part.read_bytes() for part in [*self.older(), self.log])
+
     def start(self, *argv: str, logged: bool = True) -> Pane:
         return self.tmux.start(
             session="builder",
@@ -68,6 +74,15 @@ class World:
 
     def type(self, text: str) -> None:
         self.tmux.paste("%0", f"{text}\n", spawn="spawn-1")
+
+    def write_until_the_pipe_breaks(self) -> None:
+        """tmux learns that a writer has ended only when it has something for it, and perhaps not at the first time."""
+
+        def is_broken() -> bool:
+            self.type("lost")
+            return not self.pane().piped
+
+        eventually(is_broken, "tmux knows that the pipe has ended")
 
     def writers(self) -> list[psutil.Process]:
         server = psutil.Process(int(self.tmux.ask(("display-message", "-p", "#{pid}"))[0].text))
@@ -119,11 +134,11 @@ def test_rotation_loses_nothing_and_a_follower_misses_nothing(world: World) -> N
         while not world.pane().dead:
             world.tend()
             followed += tail.read()
-        eventually(lambda: f"L{count - 1:07d}\r\n".encode() in world.log.read_bytes(), "the last number is logged")
+        eventually(lambda: numbers(world.whole_log())[-1:] == [count - 1], "the last number is logged")
         followed += tail.read() + tail.read()
-    older = sorted(world.log.parent.glob("builder.log.*"), key=lambda part: -int(part.suffix[1:]))
+    older = world.older()
     assert len(older) >= 5
-    assert numbers(b"".join(part.read_bytes() for part in [*older, world.log])) == list(range(count))
+    assert numbers(world.whole_log()) == list(range(count))
     assert numbers(followed) == list(range(count))
     assert {stat.S_IMODE(part.stat().st_mode) for part in older} == {0o600}
     assert world.said == []
@@ -146,8 +161,7 @@ def test_a_killed_writer_is_noticed_and_replaced(world: World) -> None:
     eventually(world.writers, "the writer runs")
     for process in world.writers():
         process.kill()
-    world.type("lost")  # tmux learns of it only when it has something to write
-    eventually(lambda: not world.pane().piped, "tmux knows that the pipe has ended")
+    world.write_until_the_pipe_breaks()
     world.tend()
     assert len(world.said) == 1
     assert "its output went to no log" in world.said[0]
@@ -242,12 +256,7 @@ def test_a_full_disk_is_told_and_passes(world: World, monkeypatch: pytest.Monkey
     world.log.parent.mkdir()
     world.log.symlink_to("/dev/full")  # each write fails as on a full disk
     world.start(ECHO)
-
-    def gave_up() -> bool:
-        world.type("lost")
-        return not world.pane().piped
-
-    eventually(gave_up, "the writer gave up")
+    world.write_until_the_pipe_breaks()
     world.tend()
     assert len(world.said) == 1
     world.log.unlink()

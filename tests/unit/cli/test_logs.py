@@ -69,12 +69,15 @@ def test_nothing_commands_the_terminal(directory: Path, capsys: pytest.CaptureFi
 
 
 def test_raw_is_byte_for_byte(directory: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    data = b"\x1b[31mone\r\n\xff\x00two\r\nthree"
+    data = b"  \x1b[31mone\r\n\xff\x00two\r\nth\rree\t\r"
     (directory / "builder.log").write_bytes(data)
     run(directory, "builder", "--raw")
     assert capfdbinary.readouterr().out == data
     run(directory, "builder", "--raw", "-n", "1")
-    assert capfdbinary.readouterr().out == b"three"
+    assert capfdbinary.readouterr().out == b"th\rree\t\r"
+    (directory / "builder.log").write_bytes(data + b"\n")
+    run(directory, "builder", "--raw", "-n", "1")
+    assert capfdbinary.readouterr().out == b"th\rree\t\r\n"
 
 
 def test_json_is_one_object_a_line(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,6 +111,7 @@ def test_a_fault_in_the_fleet_file_does_not_matter(directory: Path, capsys: pyte
 )
 def test_what_is_not_there_is_told_in_a_sentence(directory: Path, words: list[str], says: str) -> None:
     (directory / "builder.log").touch()
+    (directory.parents[1] / "journal.log").touch()
     with pytest.raises(MusterError) as told:
         run(directory, *words)
     assert says in str(told.value)

@@ -77,6 +77,7 @@ def test_the_screen_shows(data: bytes, lines: list[str]) -> None:
 def test_lines_wrap_where_the_screen_ends() -> None:
     assert shown(b"abcdefgh", columns=5) == ["abcde", "fgh"]
     assert shown(b"abcde\r\nf", columns=5) == ["abcde", "f"]
+    assert shown(b"abcd\x1b[me\x1b[mf", columns=5) == ["abcde", "f"]
 
 
 def test_the_screen_grows_with_the_rows_that_are_named_but_not_for_a_question() -> None:
@@ -204,6 +205,8 @@ def test_a_column_at_the_side_is_left_out() -> None:
 def test_a_table_is_no_side_column() -> None:
     rows = [f"{'name':<40}{'size':<40}{number}" for number in range(9)]
     assert without_side(rows) == rows
+    far = ["text", f"{'a word':<110}alone", "text"]
+    assert without_side(far) == far
 
 
 @pytest.mark.parametrize(
@@ -236,6 +239,9 @@ def test_a_program_that_writes_all_of_it_anew_is_not_read_twice() -> None:
     reading.feed(history)
     reading.feed(b"\x1b[2J\x1b[3J\x1b[H" + history + b"line 20\r\n")
     assert [*reading.take(), *reading.now()] == [f"line {number}" for number in range(21)]
+    reading.feed(history + b"\x1b[?25h")  # a repaint is complete
+    reading.feed(b"\x1b[2J\x1b[3J\x1b[H" + history)
+    assert [*reading.take(), *reading.now()] == [f"line {number}" for number in range(20)]
 
 
 @pytest.mark.parametrize(
