@@ -9,12 +9,14 @@ from typing import Any
 from services.spawner.adoption import backend_of
 from services.spawner.asking import by, hold, sentence, spawn_of
 from services.spawner.decide import Known
+from services.spawner.endings import end_sessions
 from services.spawner.keeping import Begun, Keeper
 from services.spawner.scene import Scene
 from services.spawner.sessions import Conversation, Order, can_resume
 from shared.commands import Adopt, AgentCommand, Delete, Forget, Restart, Resume, Spawn, SpawnAll, Stop, StopAll
 from shared.errors import MusterError, Retryable
 from shared.events import AgentAdopted, AgentDeleted, AgentRestarted, AgentResumed, AgentStopped
+from shared.fleet import Kind
 from shared.fleet.faults import allowed
 from shared.states import Desired
 from shared.tmux import Pane, Tmux
@@ -69,7 +71,7 @@ class SessionCommands:
         self._must_be_declared(scene, agent)
         self.resting.discard(agent)
         known = _wanted(scene.known(agent))
-        pane = scene.running(agent)
+        pane = _begun(scene, agent, fresh)
         if pane is not None and pane.spawn != fresh:
             scene.remember(agent, known)
             said = f"{agent} runs already" + (
@@ -88,7 +90,7 @@ class SessionCommands:
 
     def _spawn_all(self, scene: Scene, asked: Asked) -> None:
         """The keeper does the work, a few at a time; this only makes it wanted."""
-        wanted = [name for name, agent in scene.fleet.agents.items() if agent.enabled]
+        wanted = [name for name, agent in scene.fleet.agents.items() if agent.enabled and not _has_run(scene, name)]
         started = [name for name in wanted if scene.running(name) is None]
         for agent in started:
             self.resting.discard(agent)
@@ -107,7 +109,7 @@ class SessionCommands:
         pane = scene.panes.get(agent)
         if pane is None or pane.spawn != fresh:
             if pane is not None:
-                self._tmux.kill(pane.session_id, spawn=pane.spawn)
+                end_sessions(self._tmux, [pane])
             pane = self._keeper.launch(scene, launch, fresh)
         more = {"replaces": known.spawn, "reason": by(asked), "attempt": 0}
         begun = Begun(AgentRestarted, asked.request.id, more)
@@ -118,7 +120,7 @@ class SessionCommands:
     def _resume(self, scene: Scene, asked: Asked, command: Resume) -> None:
         agent, fresh = command.agent, spawn_of(asked.request)
         self._must_be_declared(scene, agent)
-        known, pane = scene.known(agent), scene.running(agent)
+        known, pane = scene.known(agent), _begun(scene, agent, fresh)
         if asked.request.id == known.resuming:
             self._watch_resume(scene, asked, agent, known)
             return
@@ -128,9 +130,10 @@ class SessionCommands:
             of = f", with the conversation {known.conversation}" if known.conversation else ""
             scene.turn.answer(asked, f"{agent} runs already{of}", agent=agent, spawn=pane.spawn, already=True)
             return
-        wanted = Conversation(command.conversation or known.conversation)
-        if not can_resume(scene.backend(agent), wanted):
-            raise Refusal(f"the backend {scene.backend_name(agent)!r} has no way to take up a conversation")
+        name = self._keeper.next_backend(scene, agent, known)
+        wanted = Conversation(command.conversation or (known.conversation if known.backend in ("", name) else None))
+        if name not in scene.fleet.backends or not can_resume(scene.fleet.backends[name], wanted):
+            raise Refusal(f"the backend {name!r} has no way to take up a conversation")
         launch = self._keeper.plan(scene, agent, fresh, Order(**known.order), wanted)
         if pane is None and self._queues(scene, asked, agent):
             return
@@ -143,6 +146,7 @@ class SessionCommands:
     def _watch_resume(self, scene: Scene, asked: Asked, agent: str, known: Known) -> None:
         """Answer once it is clear whether the agent took its conversation up."""
         pane, backend = scene.running(agent), scene.backend(agent)
+        overtaken = asked.request.id in scene.overtaken
         result = {"agent": agent, "spawn": known.spawn, "conversation": known.conversation}
         if known.gave_up:
             answer = (f"{agent} refused to take up its conversation, and stays down", "refused")
@@ -150,7 +154,7 @@ class SessionCommands:
             answer = (f"{agent} refused to take up its conversation and began a new one", "ok")
         elif pane is not None and self._keeper.is_ready(scene, pane, backend):
             answer = (f"{agent} took up its conversation", "ok")
-        elif scene.now - known.started > backend.ready_within_s:
+        elif overtaken or scene.now - known.started > backend.ready_within_s:
             answer = (f"{agent} was started to take up its conversation; it does not show yet that it did", "ok")
         else:
             self._wait(scene, asked, f"{agent} was started, and takes up its conversation")
@@ -166,6 +170,8 @@ class SessionCommands:
         due = self._keeper.waits_for_turn(scene)
         if due is None:
             return False
+        if asked.request.id in scene.overtaken:
+            raise Refusal(f"{agent} waited for its turn to be started, and something else was asked of it meanwhile")
         hold(scene, asked, f"{agent} waits for its turn: a few agents are started at a time")
         scene.turn.again_at(due)
         return True
@@ -186,25 +192,27 @@ class SessionCommands:
 
     def _stop(self, scene: Scene, asked: Asked, agent: str, *, for_now: bool) -> None:
         ran = scene.running(agent) is not None
-        self._end(scene, asked, agent, for_now=for_now)
+        end_sessions(self._tmux, [scene.panes[agent]] if agent in scene.panes else [])
+        self._tell_ended(scene, asked, agent, for_now=for_now)
         said = f"{agent} was stopped" if ran else f"{agent} was not running, and stays down"
         scene.turn.answer(asked, said, agent=agent)
 
     def _stop_all(self, scene: Scene, asked: Asked, *, for_now: bool) -> None:
         ended = [agent for agent in scene.panes if scene.running(agent)]
+        end_sessions(self._tmux, list(scene.panes.values()))
         for agent in {**dict.fromkeys(scene.fleet.agents), **scene.panes}:
-            self._end(scene, asked, agent, for_now=for_now)
+            self._tell_ended(scene, asked, agent, for_now=for_now)
         said = f"{', '.join(ended)}: stopped" if ended else "no agent was running"
         scene.turn.answer(asked, said, agents=ended)
 
-    def _end(self, scene: Scene, asked: Asked, agent: str, *, for_now: bool) -> None:
+    def _tell_ended(self, scene: Scene, asked: Asked, agent: str, *, for_now: bool) -> None:
         known, pane = scene.known(agent), scene.panes.pop(agent, None)
-        if pane is not None:
-            self._tmux.kill(pane.session_id, spawn=pane.spawn)
         if for_now:
             self.resting.add(agent)
         wish = known.wish if for_now else Desired.STOPPED
-        scene.remember(agent, replace(known, wish=wish, alive=False, gave_up=False, deaths=[], prompt=""))
+        order = known.order if for_now else {}
+        ended = replace(known, wish=wish, alive=False, gave_up=False, deaths=[], prompt="", order=order, resuming=None)
+        scene.remember(agent, ended)
         if pane is not None or known.alive or not (for_now or known.wish is Desired.STOPPED):
             spawn = pane.spawn if pane is not None else known.spawn
             stopped = AgentStopped(agent=agent, spawn=spawn, reason=by(asked), for_now=for_now)
@@ -213,7 +221,7 @@ class SessionCommands:
     def _delete(self, scene: Scene, asked: Asked, command: Delete) -> None:
         agent, known, pane = command.agent, scene.known(command.agent), scene.panes.pop(command.agent, None)
         if pane is not None:
-            self._tmux.kill(pane.session_id, spawn=pane.spawn)
+            end_sessions(self._tmux, [pane])
         purged: Path | None = None
         kept = ""
         if command.purge_conversation:
@@ -265,7 +273,7 @@ class SessionCommands:
             )
         if found.dead:
             raise Refusal(f"the program in the session {command.session!r} has ended")
-        if found.fleet:
+        if pane is None and found.fleet:
             raise Refusal(f"the session {command.session!r} belongs to another fleet")
         backend = command.backend or self._backend_for(scene, agent, found)
         if backend not in scene.fleet.backends:
@@ -274,8 +282,7 @@ class SessionCommands:
         if stamped is None:
             raise Refusal(f"the session {command.session!r} has just ended")
         scene.panes[agent] = stamped
-        known = replace(_wanted(known), adopted={"backend": backend, "workspace": found.path}, conversation=None)
-        scene.remember(agent, known)
+        known = replace(_wanted(known), adopted=True, backend=backend, conversation=None, order={})
         self._keeper.tell_running(scene, agent, stamped, None, known, Begun(AgentAdopted, asked.request.id))
         scene.turn.answer(asked, f"{agent} is the session {found.session!r} from now on", agent=agent, backend=backend)
 
@@ -289,6 +296,17 @@ class SessionCommands:
                 f" {', '.join(sorted(scene.fleet.backends))}"
             )
         return found
+
+
+def _begun(scene: Scene, agent: str, spawn: str) -> Pane | None:
+    """The session that runs, or the one that this very command has begun, though its program may have ended since."""
+    pane = scene.panes.get(agent)
+    return pane if pane is not None and (pane.spawn == spawn or not pane.dead) else None
+
+
+def _has_run(scene: Scene, agent: str) -> bool:
+    """Whether it is a task that was done, or begun: it is run again only when it is asked for by name."""
+    return scene.fleet.agents[agent].kind is Kind.TASK and scene.known(agent).spawn is not None
 
 
 def no_such_agent(scene: Scene, agent: str) -> str:

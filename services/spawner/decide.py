@@ -29,6 +29,12 @@ class Known:
     """The agent's own id of what it works on, where that is known."""
     workspace: str = ""
     """Where the newest session was started."""
+    backend: str = ""
+    """What runs in it."""
+    pid: int = 0
+    """Of the program in it."""
+    pane: str = ""
+    """Where that is; other panes of the session are people's."""
     resumed: bool = False
     """Whether the newest session was started to take up an earlier conversation."""
     refused: str | None = None
@@ -39,8 +45,8 @@ class Known:
     """How the newest start differs from the fleet file, on request."""
     prompt: str = ""
     """What is still to be typed into the newest session, before anything else."""
-    adopted: dict[str, str] | None = None
-    """Backend and workspace of an agent that was taken over and that the fleet file does not have."""
+    adopted: bool = False
+    """Whether the newest session was somebody else's, and was taken over."""
 
     @classmethod
     def read(cls, kept: dict[str, Any] | None) -> "Known":

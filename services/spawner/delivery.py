@@ -26,6 +26,9 @@ CLEARS, PASTES, PRESSES = 12, 3, 4
 """How often each is tried."""
 
 
+TAKEN_AWAY = "somebody emptied the input box while the text was in it; look whether it was sent"
+
+
 class Stage(StrEnum):
     WAITING = "waiting"  # for an empty input box
     PASTING = "pasting"  # the paste comes next, or was just made
@@ -47,6 +50,8 @@ class Delivery:
     clears: int = 0
     pastes: int = 0
     presses: int = 0
+    shown: bool = False
+    """Whether the box was seen to hold the text since it was pasted."""
     mark: Any = None
     """Where the agent's record of the conversation ended when this began."""
 
@@ -97,6 +102,8 @@ class Circumstances:
     only_idle: bool = False
     recorded: bool | None = None
     """Whether the agent's own record of the conversation has the text; None where it keeps none that can be read."""
+    press_once: bool = False
+    """Whether the submit key could mean something else the second time."""
     ours: bool = True
     """Whether this process brought the delivery to its stage: else what was begun may or may not have been done."""
 
@@ -118,6 +125,8 @@ class Circumstances:
 
 def advance(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
     """The next step. Never types where no input box is seen, never submits what is not in it."""
+    if seen.recorded:
+        return Done("transcript")  # whoever submitted it
     match delivery.stage:
         case Stage.WAITING:
             return _waiting(delivery, seen)
@@ -158,7 +167,7 @@ def _pasting(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
     if seen.holds_it:
         return Act(delivery.to(Stage.PASTED, seen.now))
     if obstacle(seen) or not seen.reading.empty or (seen.blind and not seen.ours):
-        return Act(delivery.to(Stage.WAITING, seen.now, clears=0))
+        return Act(_anew(delivery, seen))
     return Act(delivery.to(Stage.PASTED, seen.now, pastes=delivery.pastes + 1), "paste")
 
 
@@ -166,15 +175,19 @@ def _pasted(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
     waited_s = seen.now - delivery.since
     if seen.reading.dialog is not None:
         return Wait(WAITS_LOOKING_EVERY_S, obstacle(seen))
+    if seen.holds_it and not delivery.shown:
+        return Act(delivery.to(Stage.PASTED, seen.now, shown=True))
     if seen.holds_it or seen.blind:
         if waited_s < seen.backend.typing.settle_s:
             return Wait(min(LOOKS_EVERY_S, seen.backend.typing.settle_s))
         return Act(delivery.to(Stage.TRIMMING if seen.wants_trimming else Stage.SUBMITTING, seen.now))
     if waited_s < SHOWS_WITHIN_S:
         return Wait()
+    if delivery.shown and seen.reading.empty:
+        return Fail(TAKEN_AWAY)
     if delivery.pastes >= PASTES:
         return Fail("the text does not appear whole in the agent's input box; it was not submitted")
-    return Act(delivery.to(Stage.WAITING, seen.now, clears=0))
+    return Act(_anew(delivery, seen))
 
 
 def _trimming(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
@@ -182,7 +195,7 @@ def _trimming(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
         return Wait(WAITS_LOOKING_EVERY_S, obstacle(seen))
     if seen.ours and seen.wants_trimming:
         return Act(delivery.to(Stage.SUBMITTING, seen.now), "trim")
-    return Act(delivery.to(Stage.WAITING, seen.now, clears=0))  # nothing shows whether it was pressed: begin again
+    return Act(_anew(delivery, seen))  # nothing shows whether it was pressed
 
 
 def _submitting(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
@@ -194,19 +207,23 @@ def _submitting(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
         return Wait(WAITS_LOOKING_EVERY_S, obstacle(seen))  # the box will tell whether the key was pressed
     if not seen.ours and seen.reading.empty:
         return Act(delivery.to(Stage.SUBMITTED, seen.now))
-    return Act(delivery.to(Stage.WAITING, seen.now, clears=0))
+    if seen.reading.empty:
+        return Wait() if seen.now - delivery.since < TAKES_WITHIN_S else Fail(TAKEN_AWAY)
+    return Act(_anew(delivery, seen))
+
+
+def _anew(delivery: Delivery, seen: Circumstances) -> Delivery:
+    return delivery.to(Stage.WAITING, seen.now, clears=0, shown=False)
 
 
 def _submitted(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
     waited_s = seen.now - delivery.since
-    if seen.recorded:
-        return Done("transcript")
     if seen.blind:
         return Done("none")
     if seen.holds_it:
         if waited_s < TAKES_WITHIN_S:
             return Wait()
-        if delivery.presses >= PRESSES:
+        if delivery.presses >= (1 if seen.press_once else PRESSES):
             return Fail("the agent does not take the text: it stays in the input box")
         return Act(delivery.to(Stage.SUBMITTING, seen.now))
     if seen.recorded is None and seen.reading.empty:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from services.spawner.decide import Bury, Claim, Known, LookAgain, NoteDeath, Rules, SayGaveUp, Start, decide
+from services.spawner.endings import end_left_over
 from services.spawner.environment import to_hide
 from services.spawner.restarts import GiveUp, RestartAt, fleet_restart, fleet_worth_remembering
 from services.spawner.scene import SEED, Scene
@@ -83,7 +84,8 @@ class Keeper:
     def _rules(self, scene: Scene, agent: str) -> Rules:
         if agent not in scene.fleet.agents:
             return Rules(scene.fleet.declared.defaults.restart, once=True)
-        declared, resume = scene.fleet.agents[agent], scene.backend(agent).resume
+        declared = scene.fleet.agents[agent]
+        resume = (scene.fleet.backends.get(scene.backend_name(agent)) or Backend()).resume
         return Rules(declared.restart, declared.kind is Kind.TASK, resume.refused_within_s, resume.otherwise)
 
     def _start_by_itself(self, scene: Scene, agent: str, known: Known, start: Start) -> None:
@@ -94,6 +96,8 @@ class Keeper:
             scene.turn.again_at(waits)
             return
         launch = self._next_launch(scene, agent, known, fresh=start.fresh)
+        if start.replaces and known.pid:
+            end_left_over(known.pid, start.replaces)
         pane = self.launch(scene, launch, next_spawn(scene, agent, known))
         if start.replaces is None:
             self.tell_running(scene, agent, pane, launch, known, Begun())
@@ -133,15 +137,22 @@ class Keeper:
         """What a new session should take up again."""
         if known.spawn is None or not scene.fleet.agents[agent].resume:
             return None
+        name = self.next_backend(scene, agent, known)
+        if name not in scene.fleet.backends or known.backend not in ("", name):
+            return None  # what another program has written is nothing to this one
         if (conversation := self._last_conversation(scene, agent, known)) is not None:
             return Conversation(conversation)
         if known.conversation is not None:
             return None  # it was never begun, or is gone
         workspace = workspace_of(scene.fleet, agent, Order(**known.order))
-        if scene.shares_workspace(agent, scene.backend_name(agent), workspace):
+        if scene.shares_workspace(agent, name, workspace):
             return None  # the newest conversation there may be another agent's
         newest = Conversation()
-        return newest if can_resume(scene.backend(agent), newest) else None
+        return newest if can_resume(scene.fleet.backends[name], newest) else None
+
+    def next_backend(self, scene: Scene, agent: str, known: Known) -> str:
+        """What the agent is started with next; what runs may still be something else."""
+        return known.order.get("backend") or scene.fleet.agents[agent].backend
 
     # --- what commands use as well ---
 
@@ -200,7 +211,7 @@ class Keeper:
         facts: dict[str, Any] = {
             "agent": agent,
             "spawn": pane.spawn,
-            "backend": launch.backend if launch else scene.backend_name(agent),
+            "backend": launch.backend if launch else known.backend or scene.backend_name(agent),
             "workspace": str(launch.workspace) if launch else pane.path,
             "session": pane.session,
             "pane": pane.pane_id,
@@ -218,10 +229,19 @@ class Keeper:
                 started=scene.now,
                 conversation=conversation,
                 workspace=facts["workspace"],
+                backend=facts["backend"],
+                pid=pane.pid,
+                pane=pane.pane_id,
+                adopted=launch is None and known.adopted,
                 resumed=bool(launch and launch.resumed),
                 prompt=launch.paste if launch else "",
             ),
         )
+
+    def let_go(self, scene: Scene, agent: str, pane: Pane) -> None:
+        """The agent's own pane was closed, and somebody else's is left in its session: that one is theirs."""
+        self._tmux.unstamp(pane.session_id, rename=f"{pane.session}-left-{(pane.spawn or '')[:6]}")
+        scene.turn.tell(AgentExited(agent=agent, spawn=pane.spawn or "unknown", last_words="its pane was closed"))
 
     def _lies_too_short(self, scene: Scene, pane: Pane) -> bool:
         """A dead pane is left for a moment: tmux may not know its status yet, and others want to see it."""

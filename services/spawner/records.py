@@ -95,11 +95,12 @@ class Records:
         return path
 
     def _place(self, scene: Scene, agent: str) -> Place | None:
-        backend, known = scene.backend(agent), scene.known(agent)
-        reader = READERS.get(backend.transcript or "")
-        if reader is None or not known.workspace:
-            return None
+        known = scene.known(agent)
         try:
+            backend = scene.backend(agent)
+            reader = READERS.get(backend.transcript or "")
+            if reader is None or not known.workspace:
+                return None
             declared = agent in scene.fleet.agents
             env = variables_of(scene.fleet, agent, backend, self._own) if declared else dict(self._own)
         except MusterError:

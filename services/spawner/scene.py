@@ -5,13 +5,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from services.spawner.decide import Known
-from shared.fleet import Backend, Fleet, Kind
+from shared.errors import MusterError
+from shared.fleet import SIDE_SERVICE, Backend, Fleet
 from shared.states import Desired
 from shared.tmux import Pane
 from shared.turn import Turn
 
 SEED = "seed"
 """Remembered: what this journal's spawn ids are made of."""
+
+
+class UnknownBackend(MusterError):
+    """What runs is not described any more."""
 
 
 @dataclass
@@ -22,6 +27,8 @@ class Scene:
     """The fleet's sessions, by agent, dead ones too."""
     strangers: Mapping[str, Pane]
     """All other sessions of the server, by their names."""
+    overtaken: frozenset[str] = frozenset()
+    """Requests after which something else was asked about the same agent: what waits does not wait on."""
     _read: dict[str, tuple[object, Known]] = field(default_factory=dict)
     """What was read of the memory. It may outlive the turn: it is held against what is remembered."""
 
@@ -60,17 +67,20 @@ class Scene:
         return [name for name in names if name not in self.fleet.agents and self.known(name).adopted]
 
     def backend_name(self, agent: str) -> str:
-        known = self.known(agent)
-        if known.adopted:
-            return known.adopted["backend"]
-        return known.order.get("backend") or self.fleet.agents[agent].backend
+        """What runs in the newest session, else what is declared."""
+        return self.known(agent).backend or self.fleet.agents[agent].backend
 
     def backend(self, agent: str) -> Backend:
-        """How the agent that runs is to be spoken to."""
+        """How the agent that runs is to be spoken to; UnknownBackend if the fleet file no longer says."""
         name = self.backend_name(agent)
-        if agent in self.fleet.agents and self.fleet.agents[agent].kind is Kind.SERVICE:
+        if name == SIDE_SERVICE and agent in self.fleet.declared.services:
             return self.fleet.profile(agent)
-        return self.fleet.backends.get(name) or Backend()
+        if name not in self.fleet.backends:
+            raise UnknownBackend(
+                f"{agent} runs on the backend {name!r}, which {self.fleet.path.name} no longer has: how to speak to it"
+                " is not known"
+            )
+        return self.fleet.backends[name]
 
     def shares_workspace(self, agent: str, backend: str, workspace: Path) -> bool:
         """Whether another agent of this kind works there too: then the newest conversation may be either's."""

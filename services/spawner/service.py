@@ -1,6 +1,6 @@
 """Carries out what is asked and keeps what is wanted running. Push, poll and command all end in the same look."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from services.spawner.asking import sentence
@@ -10,13 +10,13 @@ from services.spawner.keeping import Keeper
 from services.spawner.logs import LogKeeper
 from services.spawner.scene import SEED, Scene
 from services.spawner.typist import Typist
-from shared.commands import Adopt, AgentCommand, Delete, Forget, Stop
-from shared.errors import Retryable
+from shared.commands import Adopt, AgentCommand, Delete, Forget, SpawnAll, Stop
+from shared.errors import MusterError, Retryable
 from shared.events import Data
 from shared.fleet import Fleet, FleetFile
-from shared.ids import new_id
+from shared.ids import is_id, new_id
 from shared.log import Log
-from shared.tmux import Tmux
+from shared.tmux import Pane, Tmux
 from shared.topics import AGENT_DRIFT, Topic
 from shared.turn import Asked, Turn
 
@@ -59,6 +59,7 @@ class Spawner:
             return
         self._file.refresh()
         scene = self._look(turn)
+        self._let_go_of_displaced(scene)
         typed = self._carry_out_all(scene)
         for agent in [*scene.fleet.agents, *scene.adopted()]:
             if agent not in self._commands.resting:
@@ -76,9 +77,15 @@ class Spawner:
     def _look(self, turn: Turn) -> Scene:
         fleet = self._file.fleet
         panes = self._tmux.look()
-        ours = {pane.agent: pane for pane in panes if pane.fleet == fleet.stamp and pane.agent}
-        others = {pane.session: pane for pane in panes if pane.fleet != fleet.stamp}
-        return Scene(turn, fleet, ours, others, self._read)
+        ours = {pane.agent: pane for pane in panes if pane.agent and _is_ours(pane, fleet)}
+        others = {pane.session: pane for pane in panes if not _is_ours(pane, fleet)}
+        return Scene(turn, fleet, ours, others, _read=self._read)
+
+    def _let_go_of_displaced(self, scene: Scene) -> None:
+        for agent, pane in list(scene.panes.items()):
+            known = scene.known(agent)
+            if known.spawn == pane.spawn and known.pane not in ("", pane.pane_id):
+                self._keeper.let_go(scene, agent, scene.panes.pop(agent))
 
     def _keep(self, scene: Scene, agent: str) -> None:
         try:
@@ -91,7 +98,10 @@ class Spawner:
             scene.turn.complain(said)
             if self._said.get(agent) != said:
                 self._said[agent] = said
-                self._log.failure(f"could not keep {agent} as wanted", error)
+                if isinstance(error, MusterError):
+                    self._log.error("could not keep an agent as wanted", agent=agent, reason=said)
+                else:
+                    self._log.failure("could not keep an agent as wanted", error, agent=agent)
 
     def _carry_out_all(self, scene: Scene) -> list[Asked]:
         """Carry out what is about sessions; what is to be typed is given back.
@@ -100,12 +110,15 @@ class Spawner:
         """
         busy: set[str] = set()
         typed: list[Asked] = []
+        scene.overtaken = overtaken(scene.turn.asked)
         for asked in scene.turn.asked:
             agent = asked.command.agent if isinstance(asked.command, AgentCommand) else "*"
             if isinstance(asked.command, AgentCommand) and not self._is_known(scene, asked.command):
                 scene.turn.answer(asked, no_such_agent(scene, agent), code="unknown_agent")
             elif not is_about_sessions(asked.command):
                 typed.append(asked)
+            elif isinstance(asked.command, SpawnAll):
+                self._commands.carry_out(scene, asked)
             elif agent in busy or "*" in busy or (agent == "*" and busy):
                 scene.turn.again_at(scene.turn.now)
             else:
@@ -120,6 +133,24 @@ class Spawner:
         if isinstance(command, Adopt):
             return True
         return isinstance(command, Stop | Delete | Forget) and command.agent in scene.panes
+
+
+def _is_ours(pane: Pane, fleet: Fleet) -> bool:
+    """Whether its stamps are ours. Anybody can change them, and then they are nobody's."""
+    return pane.fleet == fleet.stamp and is_id(pane.agent or "") and is_id(pane.spawn or "")
+
+
+def overtaken(asked: Sequence[Asked]) -> frozenset[str]:
+    """The requests after which another one is about the same agent's session, or about all."""
+    found: set[str] = set()
+    later: set[str] = set()
+    for each in reversed([each for each in asked if is_about_sessions(each.command)]):
+        agent = getattr(each.command, "agent", None)
+        if agent is not None and later & {agent, "*"}:
+            found.add(each.request.id)
+        if not isinstance(each.command, SpawnAll):
+            later.add(agent or "*")
+    return frozenset(found)
 
 
 def settled_settings(fleet: Fleet) -> tuple[object, ...]:

@@ -105,6 +105,7 @@ class Texts:
             reading=read_screen(backend, screen),
             now=scene.now,
             only_idle=text.only_idle,
+            press_once=text.as_command,
             recorded=search.conversation is not None if search.readable else None,
             ours=self._brought.get(agent) == delivery,
         )
@@ -121,6 +122,11 @@ class Texts:
             case Fail(reason):
                 self._fail(scene, agent, text, reason)
         return ""
+
+    def is_under_way(self, scene: Scene, agent: str) -> str | None:
+        """The text that is in the agent's input box or on its way there, by its id: nothing may come between."""
+        kept = scene.turn.recall(f"delivery:{agent}")
+        return str(kept["id"]) if kept is not None and kept["stage"] != Stage.WAITING else None
 
     def _current(self, scene: Scene, agent: str, pane: Pane, text: Text, backend: Backend) -> Delivery:
         kept = scene.turn.recall(f"delivery:{agent}")
@@ -142,7 +148,7 @@ class Texts:
         return backend.typing.by_file.replace("{prompt_file}", write_message(workspace, text.id, text.text))
 
     def _search(self, scene: Scene, agent: str, delivery: Delivery, worded: str, text: Text) -> Search:
-        if delivery.stage is not Stage.SUBMITTED or text.as_command:
+        if delivery.stage in (Stage.WAITING, Stage.PASTING) or text.as_command:
             return Search(readable=False)
         return self._record.search(scene, agent, delivery.mark, worded)
 

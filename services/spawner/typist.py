@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from services.spawner.asking import hold, sentence
-from services.spawner.presses import Presses
+from services.spawner.presses import Presses, purpose_of
 from services.spawner.scene import Scene
 from services.spawner.texts import Text, Texts
 from shared.commands import AgentCommand, Send
@@ -44,14 +44,22 @@ class Typist:
         texts = [Text.of(each.command, each) for each in asked if isinstance(each.command, Send) and _is_text(each)]
         if prompt := scene.known(agent).prompt:
             texts.insert(0, Text(id=f"prompt-{pane.spawn}", text=prompt))
+        under_way = self._texts.is_under_way(scene, agent)
+        texts.sort(key=lambda text: text.id != under_way)
+        # Nothing comes between the stages of a text, but what answers a dialog that it waits for.
+        text_first = bool(texts) and (not presses or (texts[0].id == under_way and purpose_of(presses[0]) == "keys"))
+        served: set[str] = set()
         waits_for: str | None = None
-        if presses:
-            self._attempt(scene, presses[0], lambda: self._presses.step(scene, agent, pane, presses[0]))
-        elif texts:
+        if text_first:
             waits_for = self._attempt(scene, texts[0].asked, lambda: self._texts.step(scene, agent, pane, texts[0]))
+            served.add(texts[0].id)
+        if presses and (not text_first or waits_for):
+            self._attempt(scene, presses[0], lambda: self._presses.step(scene, agent, pane, presses[0]))
+            served.add(presses[0].request.id)
         first = f"{FIRST}, which waits: {waits_for}" if waits_for else FIRST
-        behind = [*presses[1:], *(text.asked for text in texts[0 if presses else 1 :] if text.asked)]
-        for each in behind:
+        for each in asked:
+            if each.request.id in served:
+                continue
             if isinstance(each.command, Send) and scene.now - each.request.asked > each.command.wait_s:
                 scene.turn.answer(each, f"it was not typed: {first}", code="refused")
             else:

@@ -25,6 +25,10 @@ def workspace_of(fleet: Fleet, agent: str, directory: Path | None = None) -> Pat
     if said := outside(fleet, directory):
         raise CannotStart(f"agent {agent!r} can't be started: {said}")
     workspace = fleet.resolve(directory)
+    try:
+        str(workspace).encode()
+    except UnicodeEncodeError:
+        raise CannotStart(f"the workspace of agent {agent!r} has a name that is not UTF-8: {str(workspace)!r}") from None
     if not workspace.is_dir():
         raise CannotStart(f"the workspace {workspace} of agent {agent!r} is not a directory; make it or change `dir`")
     return workspace
@@ -35,7 +39,7 @@ def prompt_of(fleet: Fleet, agent: str) -> str:
     if declared.prompt_file is None:
         return declared.prompt
     try:
-        return fleet.resolve(declared.prompt_file).read_text(encoding="utf-8")
+        return _read(fleet.resolve(declared.prompt_file))
     except (BadPath, OSError, UnicodeDecodeError) as error:
         path = fleet.path.parent / declared.prompt_file
         raise CannotStart(f"the prompt_file {path} of agent {agent!r} can't be read: {_why(error)}") from error
@@ -49,6 +53,13 @@ def variables_of(fleet: Fleet, agent: str, backend: Backend, own: Mapping[str, s
     return environment(allowed, own, revealed[0], _of_file(fleet, agent), revealed[1])
 
 
+def _read(path: Path) -> str:
+    """A plain file's text. Of a pipe, one might wait for it for ever."""
+    if stat.S_ISFIFO(path.stat().st_mode):
+        raise OSError("it is a pipe and not a file")
+    return path.read_text(encoding="utf-8")
+
+
 def _of_file(fleet: Fleet, agent: str) -> dict[str, str]:
     env_file = fleet.agents[agent].env_file
     if env_file is None:
@@ -56,7 +67,7 @@ def _of_file(fleet: Fleet, agent: str) -> dict[str, str]:
     try:
         path = fleet.resolve(env_file)
         mode = path.stat().st_mode
-        text = path.read_text(encoding="utf-8")
+        text = _read(path)
     except (BadPath, OSError, UnicodeDecodeError) as error:
         # The path is not repeated: a secret may stand where its file should be named.
         raise CannotStart(f"the env_file of agent {agent!r} can't be read: {_why(error)}") from None

@@ -190,10 +190,10 @@ class Tmux:
             return None
         return _panes_or_raise(answer, "set-option")[0] if _is_there(answer, "set-option") else None
 
-    def unstamp(self, session_id: str) -> bool:
-        """Let go of a session: it goes on as anybody's. False if it is gone."""
+    def unstamp(self, session_id: str, *, rename: str | None = None) -> bool:
+        """Let go of a session: it goes on as anybody's, under another name if one is given. False if it is gone."""
         try:
-            return _is_there(self._ask_safely(words.unstamp(session_id))[0], "set-option")
+            return _is_there(self._ask_safely(words.unstamp(session_id, rename), changes=True)[0], "set-option")
         except NoSession:
             return False
 

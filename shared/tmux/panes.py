@@ -192,10 +192,11 @@ def _check_stamps(session: str, stamps: Mapping[str, str]) -> None:
         raise ValueError(f"a stamp for session {session!r} is empty or holds control characters: {found[0]!r}")
 
 
-def unstamp(session_id: str) -> Line:
-    """Write the line that takes our marks off a session."""
+def unstamp(session_id: str, rename: str | None = None) -> Line:
+    """Write the line that takes our marks off a session, and gives it another name."""
     target = f"{_id('$', session_id)}:"
     return line(
+        *([("rename-session", "-t", target, _name("session", rename))] if rename else []),
         *(("set-option", "-u", "-t", target, f"@muster_{name}") for name in ("agent", "spawn", "fleet")),
         ("set-option", "-uw", "-t", target, "remain-on-exit"),
         ("set-hook", "-uw", "-t", target, "pane-died"),

@@ -204,6 +204,7 @@ def test_putting_over_is_the_same_however_it_is_grouped(low: Agent, middle: Agen
     assert overlay(low, Agent()) == low
     assert overlay(Agent(), low) == low
     assert overlay(overlay(low, middle), high) == overlay(low, overlay(middle, high))
+    assert overlay(low, high).role == (high if "role" in high.model_fields_set else low).role
 
 
 # --- side services ---

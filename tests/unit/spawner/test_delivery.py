@@ -1,4 +1,4 @@
-"""Delivering a text, played through against a pretended agent that is slow, asks, forgets and is typed into by others."""
+"""Delivering a text, step by step and against a pretended agent that is slow, asks, and is typed into by others."""
 
 from dataclasses import asdict, dataclass, field
 
@@ -80,8 +80,12 @@ STEPS = [
     (at(Stage.PASTING), seen(None), ("nothing", Stage.WAITING)),
     (at(Stage.PASTING), seen("", backend=BLIND, ours=False), ("nothing", Stage.WAITING)),
     # it should appear in the box
-    (at(Stage.PASTED), seen(TEXT), ("wait", None)),
-    (at(Stage.PASTED, since=99.0), seen(TEXT), ("nothing", Stage.SUBMITTING)),
+    (at(Stage.PASTED, since=99.0), seen(TEXT), ("nothing", Stage.PASTED)),
+    (at(Stage.PASTED, shown=True), seen(TEXT), ("wait", None)),
+    (at(Stage.PASTED, since=99.0, shown=True), seen(TEXT), ("nothing", Stage.SUBMITTING)),
+    (at(Stage.PASTED, since=99.0, shown=True), seen(""), ("wait", None)),
+    (at(Stage.PASTED, since=90.0, shown=True), seen(""), ("fail", None)),
+    (at(Stage.PASTED, since=99.0, shown=True), seen("", recorded=True), ("done transcript", None)),
     (at(Stage.PASTED, since=99.0), seen("run the"), ("wait", None)),
     (at(Stage.PASTED, since=90.0), seen("run the"), ("nothing", Stage.WAITING)),
     (at(Stage.PASTED, since=90.0, pastes=PASTES), seen("run the"), ("fail", None)),
@@ -91,6 +95,9 @@ STEPS = [
     (at(Stage.SUBMITTING), seen(TEXT), ("submit", Stage.SUBMITTED)),
     (at(Stage.SUBMITTING), seen(TEXT, ours=False), ("submit", Stage.SUBMITTED)),
     (at(Stage.SUBMITTING), seen("", ours=False), ("nothing", Stage.SUBMITTED)),
+    (at(Stage.SUBMITTING), seen(""), ("wait", None)),
+    (at(Stage.SUBMITTING, since=90.0), seen(""), ("fail", None)),
+    (at(Stage.SUBMITTING), seen("", recorded=True), ("done transcript", None)),
     (at(Stage.SUBMITTING), seen(dialog=True, ours=False), ("wait, told", None)),
     (at(Stage.SUBMITTING), seen(None, ours=False), ("wait, told", None)),
     (at(Stage.SUBMITTING), seen(f"{TEXT} and more"), ("nothing", Stage.WAITING)),
@@ -104,6 +111,7 @@ STEPS = [
     (at(Stage.SUBMITTED), seen(TEXT), ("wait", None)),
     (at(Stage.SUBMITTED, since=90.0, presses=1), seen(TEXT), ("nothing", Stage.SUBMITTING)),
     (at(Stage.SUBMITTED, since=90.0, presses=PRESSES), seen(TEXT), ("fail", None)),
+    (at(Stage.SUBMITTED, since=90.0, presses=1), seen(TEXT, press_once=True), ("fail", None)),
     (at(Stage.SUBMITTED), seen("", backend=BLIND), ("done none", None)),
 ]
 

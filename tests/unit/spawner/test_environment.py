@@ -1,14 +1,14 @@
 """What an agent sees of the environment: what is allowed by name, over it what it is given, and nothing of tmux's."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from services.spawner.environment import to_hide
 from shared.fleet.host import EnvironmentSettings
 from shared.fleet.variables import TMUX_SETS, BadEnvironmentFile, environment, matches, read_variables
 
-names = st.from_regex(r"[A-Z_][A-Z0-9_]{0,5}", fullmatch=True)
+names = st.sampled_from(["A", "B", "A_B"]) | st.from_regex(r"[A-Z_][A-Z0-9_]{0,5}", fullmatch=True)
 values = st.text(max_size=8)
 variables = st.dictionaries(names, values, max_size=8)
 patterns = st.lists(names | st.from_regex(r"[A-Z*][A-Z_*]{0,4}", fullmatch=True), max_size=5)
@@ -112,7 +112,13 @@ def test_what_was_written_with_quotes_is_read_back(written: dict[str, str]) -> N
     assert read_variables(text, "secrets") == written
 
 
-@given(st.text(max_size=60))
+some_lines = st.tuples(
+    st.sampled_from(["A", "export B", "1", "#"]), st.sampled_from(["=", ""]), st.text("\0'\"a ", max_size=3)
+)
+
+
+@given(st.lists(some_lines.map("".join), max_size=3).map("\n".join) | st.text(max_size=60))
+@example("A=\0")
 def test_any_text_is_variables_or_a_fault_without_a_value(text: str) -> None:
     try:
         found = read_variables(text, "secrets")

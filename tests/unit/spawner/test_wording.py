@@ -64,3 +64,21 @@ def test_a_workspace_that_takes_no_file_is_told(tmp_path: Path) -> None:
     (tmp_path / DIRECTORY).write_text("in the way")
     with pytest.raises(CannotWrite, match="can't be laid into the workspace"):
         write_message(tmp_path, "m1", "text")
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    """A repository may bring one along: what lies where it leads must not be touched."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / ".gitignore").write_text("mine\n")
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / DIRECTORY).symlink_to(elsewhere)
+    with pytest.raises(CannotWrite, match="is a link"):
+        write_message(workspace, "m1", "text")
+    assert [(path.name, path.read_text()) for path in elsewhere.iterdir()] == [(".gitignore", "mine\n")]
+    (workspace / DIRECTORY).unlink()
+    (workspace / DIRECTORY).mkdir()
+    (workspace / DIRECTORY / ".gitignore").symlink_to(elsewhere / ".gitignore")
+    write_message(workspace, "m1", "text")
+    assert (elsewhere / ".gitignore").read_text() == "mine\n"
