@@ -11,6 +11,8 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validato
 from shared.ids import Id
 
 MAX_PAYLOAD = 256 * 1024
+CONVERSATION = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
+"""An agent's own id of a conversation. It never begins as an option of a program does."""
 WAITS_AT_MOST_S = 60
 """A command that waited longer for its owner is answered `expired`: the world has moved on."""
 
@@ -31,7 +33,7 @@ class Command(BaseModel):
     reply_to: str | None = Field(
         default=None, description="A topic below `<prefix>/<host>/reply/`; default `reply/<id>`."
     )
-    expires: AwareDatetime | None = Field(default=None, description="Not carried out after this time.")
+    expires: AwareDatetime | None = Field(default=None, description="Not begun after this time.")
     by: str | None = Field(default=None, max_length=200, description="Who asks, for the audit log.")
 
     def addressee(self) -> str:
@@ -117,7 +119,7 @@ class Resume(AgentCommand):
 
     conversation: str | None = Field(
         default=None,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$",
+        pattern=CONVERSATION,
         description="The agent's own id of it; default: the last one.",
     )
 
@@ -170,7 +172,10 @@ class Send(AgentCommand):
         default=False, description="The text is meant for the agent's program, as `/compact` is, and not for its model."
     )
     wait_s: float = Field(
-        default=3600.0, ge=0, le=7 * 24 * 3600, description="How long it may wait for a free input box."
+        default=3600.0,
+        ge=0,
+        le=7 * 24 * 3600,
+        description="How long it may wait for a free input box; where it is not said, not past `expires`.",
     )
 
     @model_validator(mode="after")

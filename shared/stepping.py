@@ -8,7 +8,7 @@ from functools import partial
 from typing import ClassVar, Protocol
 
 from shared.bus import Bus
-from shared.commands import VERBS, Replay, Reply
+from shared.commands import VERBS, Command, Replay, Reply
 from shared.desk import Fault, read_command
 from shared.errors import MusterError
 from shared.events import Data, Event
@@ -60,6 +60,8 @@ class Stepper:
         self._service, self._journal, self._bus = service, journal, bus
         self._outbox, self._follower, self._teller = outbox, follower, teller
         self._memory = dict(journal.memory())
+        self._in_hand: dict[str, Command] = {}
+        """The open commands as they were read: some are long, and wait for long."""
         self._held: dict[str, tuple[str, datetime]] = {}
         """What was said of each command in hand, so that it is said once."""
 
@@ -75,6 +77,7 @@ class Stepper:
         turn = Turn(self._service.name, now, poll, sifted.heard, [], self._memory)
         self._take_requests(turn)
         self._service.step(turn)
+        self._refuse_late(turn)
         turn.held = {key: held for key, held in turn.held.items() if key not in turn.answers and self._is_news(*held)}
         self._commit(turn, sifted)
         self._publish(turn, sifted.asks)
@@ -82,19 +85,28 @@ class Stepper:
 
     def _take_requests(self, turn: Turn) -> None:
         """Answer what every service answers alike; the rest is the service's own."""
+        in_hand, self._in_hand = self._in_hand, {}
         for request in self._journal.requests.open():
             try:
-                asked = Asked(request, read_command(VERBS[request.verb], request.payload))
+                command = in_hand.get(request.id) or read_command(VERBS[request.verb], request.payload)
             except (Fault, KeyError) as fault:
                 turn.refuse(request, f"the journal holds a command that can't be read: {fault}", code="malformed")
                 continue
+            self._in_hand[request.id] = command
+            asked = Asked(request, command)
             if turn.now.timestamp() > request.expires:
-                said = "it waited too long for its owner and was not carried out; send it again"
-                turn.answer(asked, said, code="expired")
+                turn.late.append(asked)
             elif isinstance(asked.command, Replay):
                 self._replay(turn, asked, asked.command)
             else:
                 turn.asked.append(asked)
+
+    def _refuse_late(self, turn: Turn) -> None:
+        taken_up = {asked.request.id for asked in turn.asked}
+        for asked in turn.late:
+            if asked.request.id not in taken_up | turn.answers.keys():
+                said = "it waited too long for its owner and was not carried out; send it again"
+                turn.answer(asked, said, code="expired")
 
     def _replay(self, turn: Turn, asked: Asked, wanted: Replay) -> None:
         epoch, last = self._journal.epoch, self._journal.last_seq()

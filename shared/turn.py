@@ -26,7 +26,7 @@ class Asked:
 
 @dataclass
 class Turn:
-    """Given: `now`, `heard`, `asked`, `poll`, `memory`. The rest is filled by the methods."""
+    """Given: `now`, `heard`, `asked`, `late`, `poll`, `memory`. The rest is filled by the methods."""
 
     service: str
     now: datetime
@@ -34,6 +34,8 @@ class Turn:
     heard: list[Heard]
     asked: list[Asked]
     memory: Mapping[str, Any]
+    late: list[Asked] = field(default_factory=list)
+    """Commands that have waited too long. Whoever had begun one moves it to `asked`; the others are answered so."""
     told: list[tuple[Event, str | None]] = field(default_factory=list)
     shown: list[Data] = field(default_factory=list)
     withdrawn: list[tuple[Topic, dict[str, str]]] = field(default_factory=list)

@@ -36,6 +36,7 @@ from shared.ids import is_id
 from shared.topics import first_fault
 
 WAIT_S = 20.0
+KEEP_S = 3600.0
 
 
 def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
@@ -136,7 +137,9 @@ def _for_send(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--keys", nargs="+", metavar="KEY", help="press keys instead: Enter, Escape, Up, C-c, a …")
     parser.add_argument("--idle", action="store_true", help="not before the agent has finished what it does")
     parser.add_argument("--command", action="store_true", help="the text is an order to the agent's program: /compact")
-    parser.add_argument("--keep", type=float, metavar="S", help="how long it may wait for a free input box")
+    parser.add_argument(
+        "--keep", type=float, default=KEEP_S, metavar="S", help=f"how long it may wait for an input box ({KEEP_S:g})"
+    )
 
 
 _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
@@ -186,9 +189,10 @@ def _named(options: argparse.Namespace) -> list[str]:
 
 def _send(options: argparse.Namespace) -> Iterator[Command]:
     text = None if options.keys else _text(options)
-    keep = {"wait_s": options.keep} if options.keep is not None else {}
     when: Literal["now", "idle"] = "idle" if options.idle else "now"
-    yield Send(agent=options.agent, text=text, keys=options.keys, when=when, as_command=options.command, **keep)
+    yield Send(
+        agent=options.agent, text=text, keys=options.keys, when=when, as_command=options.command, wait_s=options.keep
+    )
 
 
 def _text(options: argparse.Namespace) -> str:

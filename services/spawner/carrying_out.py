@@ -148,8 +148,10 @@ class SessionCommands:
         pane, backend = scene.running(agent), scene.backend(agent)
         overtaken = asked.request.id in scene.overtaken
         result = {"agent": agent, "spawn": known.spawn, "conversation": known.conversation}
-        if known.gave_up:
+        if known.gave_up and known.refused == known.spawn:
             answer = (f"{agent} refused to take up its conversation, and stays down", "refused")
+        elif known.gave_up:
+            answer = (f"{agent} did not stay up, and was given up", "refused")
         elif not known.resumed:
             answer = (f"{agent} refused to take up its conversation and began a new one", "ok")
         elif pane is not None and self._keeper.is_ready(scene, pane, backend):
@@ -249,10 +251,9 @@ class SessionCommands:
 
     def _drop(self, scene: Scene, agent: str, known: Known) -> None:
         """Keep nothing of the agent but that it is not wanted, and how many sessions it had."""
+        scene.forget(agent)
         if agent in scene.fleet.agents:
             scene.remember(agent, Known(wish=Desired.STOPPED, spawns=known.spawns + 1))
-        else:
-            scene.forget(agent)
 
     # --- taking over ---
 
@@ -282,6 +283,7 @@ class SessionCommands:
         if stamped is None:
             raise Refusal(f"the session {command.session!r} has just ended")
         scene.panes[agent] = stamped
+        self.resting.discard(agent)
         known = replace(_wanted(known), adopted=True, backend=backend, conversation=None, order={})
         self._keeper.tell_running(scene, agent, stamped, None, known, Begun(AgentAdopted, asked.request.id))
         scene.turn.answer(asked, f"{agent} is the session {found.session!r} from now on", agent=agent, backend=backend)

@@ -45,6 +45,8 @@ class Known:
     """How the newest start differs from the fleet file, on request."""
     prompt: str = ""
     """What is still to be typed into the newest session, before anything else."""
+    buried: str | None = None
+    """The newest session of which was told that its program ended."""
     adopted: bool = False
     """Whether the newest session was somebody else's, and was taken over."""
 
@@ -130,11 +132,11 @@ def decide(known: Known, wish: Desired, pane: Pane | None, rules: Rules, now: fl
     died = known.alive or (pane is not None and pane.spawn != known.spawn)
     if known.spawn is None and pane is not None:
         known = replace(known, spawn=pane.spawn or "unknown")  # it ended before it was ever told
-    if rules.once:
+    refused = refused_to_resume(known, pane, rules, now)
+    if rules.once and not refused and known.refused != known.spawn:
         if died:
             yield NoteDeath(replace(known, alive=False))
         return
-    refused = refused_to_resume(known, pane, rules, now)
     clock_was_set_back = any(death > now for death in known.deaths)
     if clock_was_set_back:
         known = replace(known, deaths=[min(death, now) for death in known.deaths])
@@ -142,11 +144,10 @@ def decide(known: Known, wish: Desired, pane: Pane | None, rules: Rules, now: fl
         deaths = worth_remembering(rules.restart, [*known.deaths, now])
         known = replace(known, alive=False, deaths=deaths)
     if refused:
-        yield from _after_refusal(known, rules)
-        return
-    if died or clock_was_set_back:
+        known = replace(known, resumed=False, conversation=None, refused=known.spawn)
+    if died or refused or clock_was_set_back:
         yield NoteDeath(known)
-    yield from _restart(known, rules.restart, now)
+    yield from _restart(known, rules, now)
 
 
 def refused_to_resume(known: Known, pane: Pane | None, rules: Rules, now: float) -> bool:
@@ -157,23 +158,22 @@ def refused_to_resume(known: Known, pane: Pane | None, rules: Rules, now: float)
     return by_itself and 0 <= now - known.started <= rules.refused_within_s
 
 
-def _after_refusal(known: Known, rules: Rules) -> Iterator[Action]:
-    yield NoteDeath(replace(known, resumed=False, conversation=None, refused=known.spawn))
-    if rules.otherwise == "fresh":
-        yield Start(f"{REFUSED}; it began a new one", attempt=0, replaces=known.spawn, fresh=True)
-    else:
-        yield SayGaveUp(f"{REFUSED}, and the backend's `resume.otherwise` is `stop`")
-
-
-def _restart(known: Known, policy: RestartPolicy, now: float) -> Iterator[Action]:
-    fresh = known.refused == known.spawn
-    if not known.deaths:
-        yield Start("wanted, and not running", attempt=0, replaces=known.spawn, fresh=fresh)
+def _restart(known: Known, rules: Rules, now: float) -> Iterator[Action]:
+    if known.refused == known.spawn:
+        if known.deaths and isinstance(limit := next_restart(rules.restart, known.deaths), GiveUp):
+            yield SayGaveUp(limit.reason)
+        elif rules.otherwise == "fresh":
+            yield Start(f"{REFUSED}; it began a new one", attempt=0, replaces=known.spawn, fresh=True)
+        else:
+            yield SayGaveUp(f"{REFUSED}, and the backend's `resume.otherwise` is `stop`")
         return
-    match next_restart(policy, known.deaths):
+    if not known.deaths:
+        yield Start("wanted, and not running", attempt=0, replaces=known.spawn)
+        return
+    match next_restart(rules.restart, known.deaths):
         case GiveUp(reason):
             yield SayGaveUp(reason)
         case RestartAt(when, attempt) if now >= when:
-            yield Start("its session had ended", attempt=attempt, replaces=known.spawn, fresh=fresh)
+            yield Start("its session had ended", attempt=attempt, replaces=known.spawn)
         case RestartAt(when, _):
             yield LookAgain(when)

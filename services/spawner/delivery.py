@@ -20,6 +20,7 @@ SHOWS_WITHIN_S = 4.0
 """A paste that is not in the box by then did not arrive."""
 TAKES_WITHIN_S = 2.0
 """A text that is still in the box by then was not submitted: the key is pressed again."""
+TAKES_AT_MOST_S = 10.0
 TOLD_WITHIN_S = 4.0
 """So long the agent's own record of the conversation is waited for."""
 CLEARS, PASTES, PRESSES = 12, 3, 4
@@ -102,6 +103,8 @@ class Circumstances:
     only_idle: bool = False
     recorded: bool | None = None
     """Whether the agent's own record of the conversation has the text; None where it keeps none that can be read."""
+    wrote_at: float = float("inf")
+    """When the agent last wrote to its terminal."""
     press_once: bool = False
     """Whether the submit key could mean something else the second time."""
     ours: bool = True
@@ -221,7 +224,8 @@ def _submitted(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
     if seen.blind:
         return Done("none")
     if seen.holds_it:
-        if waited_s < TAKES_WITHIN_S:
+        # One that has written nothing since hangs, perhaps: keys would heap up, and be taken for something else.
+        if waited_s < (TAKES_WITHIN_S if seen.wrote_at > delivery.since else TAKES_AT_MOST_S):
             return Wait()
         if delivery.presses >= (1 if seen.press_once else PRESSES):
             return Fail("the agent does not take the text: it stays in the input box")

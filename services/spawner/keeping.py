@@ -69,10 +69,20 @@ class Keeper:
                 case Bury(dead):
                     if self._lies_too_short(scene, dead):
                         return
-                    self.bury(scene, agent, dead)
+                    if known.buried != dead.spawn:
+                        # Told before the session, which alone knows how it ended, is cleared away.
+                        self._tell_exit(scene, agent, dead)
+                        scene.remember(agent, replace(known, buried=dead.spawn))
+                        scene.turn.again_at(scene.turn.now)
+                        return
+                    self._tmux.kill(dead.session_id, spawn=dead.spawn)
+                    scene.panes.pop(agent, None)
+                    self._dead_since.pop(dead.spawn or "", None)
                 case NoteDeath(known):
-                    known = replace(known, spawns=known.spawns + 1)
-                    scene.remember(agent, known)
+                    # In the journal before a new one is started, whose id and conversation follow from it.
+                    scene.remember(agent, replace(known, spawns=known.spawns + 1))
+                    scene.turn.again_at(scene.turn.now)
+                    return
                 case Start():
                     self._start_by_itself(scene, agent, known, action)
                 case SayGaveUp(reason):
@@ -123,7 +133,7 @@ class Keeper:
         """Tell of a session that runs though it was never told: this process died after it was started."""
         launch = None
         if pane.spawn == next_spawn(scene, agent, known):
-            launch = self._next_launch(scene, agent, known)
+            launch = self._next_launch(scene, agent, known, fresh=known.refused == known.spawn)
         begun = Begun(AgentRestarted, more=_found(known)) if known.spawn else Begun()
         self.tell_running(scene, agent, pane, launch, replace(known, gave_up=False), begun)
 
@@ -196,9 +206,14 @@ class Keeper:
         return pane
 
     def bury(self, scene: Scene, agent: str, pane: Pane) -> None:
-        words = last_words(self._tmux.screens([pane.pane_id]).get(pane.pane_id, "")) if pane.dead_status else ""
+        """Tell how the program in a dead pane ended, and clear the session away for a new one."""
+        if scene.known(agent).buried != pane.spawn:
+            self._tell_exit(scene, agent, pane)
         self._tmux.kill(pane.session_id, spawn=pane.spawn)
         scene.panes.pop(agent, None)
+
+    def _tell_exit(self, scene: Scene, agent: str, pane: Pane) -> None:
+        words = last_words(self._tmux.screens([pane.pane_id]).get(pane.pane_id, "")) if pane.dead_status else ""
         scene.turn.tell(
             AgentExited(agent=agent, spawn=pane.spawn or "unknown", exit_status=pane.dead_status, last_words=words)
         )
@@ -250,7 +265,6 @@ class Keeper:
         if scene.now < since + waits_s:
             scene.turn.again_at(scene.turn.now + timedelta(seconds=waits_s))
             return True
-        del self._dead_since[pane.spawn or ""]
         return False
 
 

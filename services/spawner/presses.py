@@ -76,6 +76,7 @@ class Presses:
                     if what == "submit":
                         self._tmux.press(pane.pane_id, keys, spawn=pane.spawn or "")
                 except NotTyped as error:
+                    self._brought[agent] = pressing  # surely nothing was pressed
                     hold(scene, asked, str(error))
                     scene.turn.again_at(scene.turn.now + timedelta(seconds=WAITS_LOOKING_EVERY_S))
                     return

@@ -56,7 +56,9 @@ def advance(pressing: Pressing, seen: Circumstances) -> Step[Pressing]:
         done = pressing.pressed or not seen.ours  # they may have been pressed: twice would be worse than not at all
         return Done("none") if done else Act(replace(pressing, pressed=True), "submit")
     if _served(pressing, seen):
-        return Done("screen")
+        if pressing.pressed or not seen.ours:
+            return Done("screen")
+        return Fail("nothing was pressed: what was on the agent's screen has just gone away by itself")
     if pressing.pressed and seen.now - pressing.since < SERVES_WITHIN_S:
         return Wait()
     if pressing.presses >= PRESSES:

@@ -4,6 +4,7 @@ They are read and never written; only `delete` with its word for it removes one.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from services.spawner.decide import Known
 from services.spawner.scene import Scene
+from shared.commands import CONVERSATION
 from shared.errors import MusterError
 from shared.fleet.needs import variables_of
 from shared.transcripts import READERS, Reader, same_prompt
@@ -34,6 +36,11 @@ class Place:
     env: Mapping[str, str]
     workspace: Path
     conversation: str | None
+
+    def holds(self, path: Path) -> str | None:
+        """Which conversation a file holds. What could pass for an option of the agent's program is none."""
+        found = self.reader.conversation_in(path, self.workspace)
+        return found if found is not None and re.fullmatch(CONVERSATION, found) else None
 
     def newest(self) -> Path | None:
         return self.reader.locate(self.env, self.workspace, None)
@@ -60,7 +67,7 @@ class Records:
         if place is None or mark is None:
             return Search(readable=False)
         for path in {path for path in (place.own(), place.newest()) if path is not None}:
-            conversation = place.reader.conversation_in(path, place.workspace)
+            conversation = place.holds(path)
             sent, _ = place.reader.user_texts(path, mark.get(str(path), 0), conversation)
             if any(same_prompt(text, each) for each in sent):
                 return Search(readable=True, conversation=conversation)
@@ -80,7 +87,7 @@ class Records:
             is_its_own = path.stat().st_mtime >= known.started
         except OSError:
             return None
-        return place.reader.conversation_in(path, place.workspace) if is_its_own else None
+        return place.holds(path) if is_its_own else None
 
     def purge(self, scene: Scene, agent: str, conversation: str) -> Path | None:
         """Remove the file of one conversation, if the agent keeps it in one of its own."""

@@ -1,6 +1,7 @@
 """One turn of the spawner: what is asked, what the fleet file says, what tmux shows, what is remembered."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -47,7 +48,8 @@ class Scene:
         self.turn.remember(f"agent:{agent}", asdict(known))
 
     def forget(self, agent: str) -> None:
-        self.turn.remember(f"agent:{agent}", None)
+        for what in ("agent", "delivery", "pressing"):
+            self.turn.remember(f"{what}:{agent}", None)
 
     def running(self, agent: str) -> Pane | None:
         pane = self.panes.get(agent)
@@ -84,8 +86,8 @@ class Scene:
 
     def shares_workspace(self, agent: str, backend: str, workspace: Path) -> bool:
         """Whether another agent of this kind works there too: then the newest conversation may be either's."""
-        others = (name for name in self.fleet.agents if name != agent)
-        return any(
-            self.fleet.agents[name].backend == backend and self.fleet.resolve(self.fleet.agents[name].dir) == workspace
-            for name in others
-        )
+        for name, other in self.fleet.agents.items():
+            with suppress(MusterError, OSError):  # one that leads nowhere is no neighbour
+                if name != agent and other.backend == backend and self.fleet.resolve(other.dir) == workspace:
+                    return True
+        return False

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from services.spawner.asking import sentence
+from services.spawner.asking import sentence, spawn_of
 from services.spawner.carrying_out import SessionCommands, is_about_sessions, no_such_agent
 from services.spawner.decide import Known
 from services.spawner.keeping import Keeper
@@ -60,8 +60,10 @@ class Spawner:
         self._file.refresh()
         scene = self._look(turn)
         self._let_go_of_displaced(scene)
+        turn.asked += [asked for asked in turn.late if has_begun(scene, asked)]
         typed = self._carry_out_all(scene)
-        for agent in [*scene.fleet.agents, *scene.adopted()]:
+        ended = [agent for agent, pane in scene.panes.items() if pane.dead]
+        for agent in dict.fromkeys([*scene.fleet.agents, *scene.adopted(), *ended]):
             if agent not in self._commands.resting:
                 self._keep(scene, agent)
         self._typist.serve(scene, typed)
@@ -138,6 +140,20 @@ class Spawner:
 def _is_ours(pane: Pane, fleet: Fleet) -> bool:
     """Whether its stamps are ours. Anybody can change them, and then they are nobody's."""
     return pane.fleet == fleet.stamp and is_id(pane.agent or "") and is_id(pane.spawn or "")
+
+
+def has_begun(scene: Scene, asked: Asked) -> bool:
+    """Whether a command was begun before this process, or the one before it, was away for long: then it is finished."""
+    agent = getattr(asked.command, "agent", None)
+    if agent is None:
+        return False
+    pane, spawn = scene.panes.get(agent), spawn_of(asked.request)
+    under_way = [scene.turn.recall(f"{what}:{agent}") for what in ("delivery", "pressing")]
+    return (
+        (pane is not None and pane.spawn == spawn)
+        or scene.known(agent).resuming == asked.request.id
+        or any(kept is not None and kept["id"] == asked.request.id for kept in under_way)
+    )
 
 
 def overtaken(asked: Sequence[Asked]) -> frozenset[str]:

@@ -36,6 +36,7 @@ QUIETLY_S = 0.6
 PROMPT_TOLD_AFTER_S = 20.0
 PROMPT_AGAIN_S = 15.0
 AFTER_ACTING_S = 0.05
+LOOKS_OFTEN_FOR_S = 5.0
 
 SEEN_BY: Mapping[Confirmed, str] = {
     "transcript": "it is in its own record of the conversation",
@@ -78,8 +79,15 @@ class Text:
             asked=asked,
             only_idle=command.when == "idle",
             as_command=command.as_command,
-            wait_s=command.wait_s,
+            wait_s=waits_for_s(command, asked.request.asked),
         )
+
+
+def waits_for_s(command: Send, asked: float) -> float:
+    """How long a text may wait for a free input box: as its sender says, else not past the time that it expires."""
+    if command.expires is None or "wait_s" in command.model_fields_set:
+        return command.wait_s
+    return min(command.wait_s, command.expires.timestamp() - asked)
 
 
 class Texts:
@@ -106,6 +114,7 @@ class Texts:
             now=scene.now,
             only_idle=text.only_idle,
             press_once=text.as_command,
+            wrote_at=float(pane.activity),
             recorded=search.conversation is not None if search.readable else None,
             ours=self._brought.get(agent) == delivery,
         )
@@ -116,6 +125,7 @@ class Texts:
                 try:
                     self._act(scene, agent, pane, backend, worded, act)
                 except NotTyped as error:
+                    self._brought[agent] = delivery  # surely nothing was typed
                     return self._wait(scene, agent, text, Wait(WAITS_LOOKING_EVERY_S, str(error)))
             case Done(confirmed):
                 self._finish(scene, agent, pane, text, confirmed, search.conversation)
@@ -142,7 +152,7 @@ class Texts:
         return Delivery(text.id, pane.spawn or "", scene.now, mark=self._record.mark(scene, agent))
 
     def _worded(self, scene: Scene, agent: str, backend: Backend, text: Text) -> str:
-        if not needs_file(backend.typing, text.text):
+        if not needs_file(backend, text.text):
             return completed(backend.typing, text.text)
         workspace = Path(scene.known(agent).workspace or scene.panes[agent].path)
         return backend.typing.by_file.replace("{prompt_file}", write_message(workspace, text.id, text.text))
@@ -153,7 +163,9 @@ class Texts:
         return self._record.search(scene, agent, delivery.mark, worded)
 
     def _wait(self, scene: Scene, agent: str, text: Text, wait: Wait) -> str:
-        scene.turn.again_at(scene.turn.now + timedelta(seconds=wait.look_after_s))
+        begun = text.asked.request.asked if text.asked else scene.known(agent).started
+        look_after_s = wait.look_after_s if scene.now - begun < LOOKS_OFTEN_FOR_S else WAITS_LOOKING_EVERY_S
+        scene.turn.again_at(scene.turn.now + timedelta(seconds=look_after_s if wait.reason else wait.look_after_s))
         if not wait.reason:
             return ""
         if text.asked is None:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 from shared.errors import MusterError
-from shared.fleet.backend import Typing
+from shared.fleet.backend import Backend, Typing
 
 
 class TakenForCommand(MusterError):
@@ -19,8 +19,11 @@ def must_be_no_command(typing: Typing, text: str) -> None:
         )
 
 
-def needs_file(typing: Typing, text: str) -> bool:
-    """Whether a paste would not bring it over as it is."""
+def needs_file(backend: Backend, text: str) -> bool:
+    """Whether a paste would not bring it over as it is, or would look like the hint in an empty box."""
+    typing = backend.typing
+    if any(re.fullmatch(ghost, text) for ghost in backend.screen.ghost):
+        return True
     if typing.composes and not unicodedata.is_normalized("NFC", text):
         return True
     return bool(typing.unpasteable and re.search(typing.unpasteable, text))

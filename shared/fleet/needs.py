@@ -28,9 +28,14 @@ def workspace_of(fleet: Fleet, agent: str, directory: Path | None = None) -> Pat
     try:
         str(workspace).encode()
     except UnicodeEncodeError:
-        raise CannotStart(f"the workspace of agent {agent!r} has a name that is not UTF-8: {str(workspace)!r}") from None
+        raise CannotStart(
+            f"the workspace of agent {agent!r} has a name that is not UTF-8: {str(workspace)!r}"
+        ) from None
     if not workspace.is_dir():
         raise CannotStart(f"the workspace {workspace} of agent {agent!r} is not a directory; make it or change `dir`")
+    if not os.access(workspace, os.R_OK | os.X_OK):
+        # tmux would start the program elsewhere, and say nothing.
+        raise CannotStart(f"the workspace {workspace} of agent {agent!r} can't be entered; see to its permissions")
     return workspace
 
 

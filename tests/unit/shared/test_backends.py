@@ -109,7 +109,7 @@ def test_orders_to_the_program_are_told_from_prompts(name: str) -> None:
     ],
 )
 def test_what_a_paste_would_change_goes_by_file(name: str, text: str, by_file: bool) -> None:
-    assert needs_file(shipped()[name].typing, text) is by_file
+    assert needs_file(shipped()[name], text) is by_file
 
 
 @pytest.mark.parametrize(

@@ -181,9 +181,10 @@ def test_a_task_that_ended_before_it_was_told_is_not_started_again() -> None:
     assert actions(DOWN, rules=TASK) == []
 
 
-def test_a_task_that_found_no_conversation_is_not_started_again_either() -> None:
+def test_a_task_that_found_no_conversation_begins_a_new_one() -> None:
     known = replace(ALIVE, resumed=True, started=NOW - 1)
-    assert actions(known, seen=DEAD, rules=TASK) == [Bury(DEAD), NoteDeath(replace(known, alive=False))]
+    *_, start = actions(known, seen=DEAD, rules=TASK)
+    assert start == Start(f"{REFUSED}; it began a new one", attempt=0, replaces=known.spawn, fresh=True)
 
 
 # --- a conversation that can't be taken up ---
@@ -211,7 +212,7 @@ def test_a_new_conversation_that_has_to_wait_for_its_turn_is_still_a_new_one() -
     noted = actions(RESUMED, seen=DEAD)[1]
     assert isinstance(noted, NoteDeath)
     assert actions(noted.known, now=NOW + 1) == [
-        Start("its session had ended", attempt=1, replaces="s1", fresh=True),
+        Start(f"{REFUSED}; it began a new one", attempt=0, replaces="s1", fresh=True),
     ]
     later = replace(noted.known, spawn="s2", alive=True)
     died = actions(later, now=NOW + 100)[0]

@@ -110,6 +110,8 @@ STEPS = [
     (at(Stage.SUBMITTED, since=90.0), seen("", recorded=False), ("done screen", None)),
     (at(Stage.SUBMITTED), seen(TEXT), ("wait", None)),
     (at(Stage.SUBMITTED, since=90.0, presses=1), seen(TEXT), ("nothing", Stage.SUBMITTING)),
+    (at(Stage.SUBMITTED, since=95.0, presses=1), seen(TEXT, wrote_at=94.0), ("wait", None)),
+    (at(Stage.SUBMITTED, since=89.0, presses=1), seen(TEXT, wrote_at=88.0), ("nothing", Stage.SUBMITTING)),
     (at(Stage.SUBMITTED, since=90.0, presses=PRESSES), seen(TEXT), ("fail", None)),
     (at(Stage.SUBMITTED, since=90.0, presses=1), seen(TEXT, press_once=True), ("fail", None)),
     (at(Stage.SUBMITTED), seen("", backend=BLIND), ("done none", None)),

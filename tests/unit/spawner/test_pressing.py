@@ -77,7 +77,16 @@ def test_what_is_meant_is_remembered_before_a_key_is_pressed(what: Purpose, circ
 def test_a_dialog_that_went_away_was_answered() -> None:
     begun = begin(pressing("approve"), seen(ASKS))
     assert isinstance(begun, Act)
-    assert advance(begun.after, seen()) == Done("screen")
+    pressed = advance(begun.after, seen(ASKS))
+    assert isinstance(pressed, Act)
+    assert advance(pressed.after, seen()) == Done("screen")
+    assert advance(begun.after, seen(ours=False)) == Done("screen")
+
+
+def test_a_dialog_that_somebody_else_answered_was_not_approved() -> None:
+    begun = begin(pressing("approve"), seen(ASKS))
+    assert isinstance(begun, Act)
+    assert "nothing was pressed" in failed(advance(begun.after, seen()))
 
 
 def test_the_next_dialog_is_not_answered_too() -> None:

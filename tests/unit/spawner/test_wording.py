@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from services.spawner.message_files import DIRECTORY, CannotWrite, write_message
 from services.spawner.wording import TakenForCommand, completed, must_be_no_command, needs_file
-from shared.fleet.backend import Typing
+from shared.fleet.backend import Backend, Typing
 from shared.fleet.shipped import shipped
 
 PLAIN = Typing()
@@ -30,25 +30,24 @@ def test_a_word_that_would_be_completed_gets_a_space() -> None:
 
 @pytest.mark.parametrize("text", ["a\x1b[31m", "bell\x07", "cr\r\n", "\x7f", "\x9b", "form\x0c"])
 def test_what_a_paste_would_lose_goes_by_file(text: str) -> None:
-    assert needs_file(PLAIN, text)
+    assert needs_file(Backend(typing=PLAIN), text)
 
 
 @pytest.mark.parametrize("text", ["plain", "two\nlines", "a\ttab", "漢字 🦀", "quotes ' \" `", ""])
 def test_the_rest_is_pasted(text: str) -> None:
-    assert not needs_file(PLAIN, text)
+    assert not needs_file(Backend(typing=PLAIN), text)
 
 
 def test_decomposed_characters_go_by_file_where_they_would_be_composed() -> None:
-    assert needs_file(STRICT, "e\u0301")
-    assert not needs_file(STRICT, "\u00e9")
-    assert not needs_file(PLAIN, "e\u0301")
+    assert needs_file(Backend(typing=STRICT), "e\u0301")
+    assert not needs_file(Backend(typing=STRICT), "\u00e9")
+    assert not needs_file(Backend(typing=PLAIN), "e\u0301")
 
 
 @pytest.mark.parametrize("name", sorted(shipped()))
 @given(text=st.text(min_size=1))
 def test_no_shipped_backend_pastes_the_end_of_a_paste(name: str, text: str) -> None:
-    typing = shipped()[name].typing
-    assert needs_file(typing, f"{text}\x1b[201~{text}")
+    assert needs_file(shipped()[name], f"{text}\x1b[201~{text}")
 
 
 @given(text=st.text())
@@ -82,3 +81,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (workspace / DIRECTORY / ".gitignore").symlink_to(elsewhere / ".gitignore")
     write_message(workspace, "m1", "text")
     assert (elsewhere / ".gitignore").read_text() == "mine\n"
+
+
+def test_a_text_like_the_hint_in_an_empty_box_goes_by_file() -> None:
+    assert needs_file(shipped()["claude"], 'Try "fix the tests"')
