@@ -83,11 +83,13 @@ class _Asking:
                     if isinstance(item, Connected) and bus.note_connected(item):
                         reached = True
                         types = isinstance(self._command, AgentCommand) and not self._command.changes_session
-                        deadline = time.monotonic() + (TYPES_WITHIN_S if types else ANSWERS_WITHIN_S)
+                        deadline = min(
+                            self._deadline, time.monotonic() + (TYPES_WITHIN_S if types else ANSWERS_WITHIN_S)
+                        )
                         bus.publish(COMMAND.name(self._fleet.space, verb=self._command.verb), self._payload)
                     elif isinstance(item, Arrived) and item.topic == self._reply_topic:
                         self._hear(item.payload)
-                        deadline = max(deadline, self._deadline) if self.waits else deadline
+                        deadline = self._deadline if self.waits else deadline
         finally:
             bus.stop()
         return reached

@@ -4,11 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from shared.ids import new_id
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 
@@ -127,25 +123,24 @@ def test_a_session_is_adopted_and_forgotten(fleet: RunningFleet) -> None:
 # --- typing ---
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "plain words",
-        "two\nlines\n\n  and an indented one",
-        "quotes ' \" ` and $(touch pwned) ${HOME} \\n \\x1b[31m #{pid} %d ;",
-        "-- leading dashes",
-        "漢字 🦀 é ✳ עברית",
-        "x" * 10_000,
-        "\n".join(f"line {number}: $(date) 'and' \"so\" on" for number in range(300)),
-    ],
-    ids=["plain", "lines", "quotes", "dashes", "unicode", "long", "many"],
+TEXTS = (
+    "plain words",
+    "two\nlines\n\n  and an indented one",
+    "quotes ' \" ` and $(touch pwned) ${HOME} \\n \\x1b[31m #{pid} %d ;",
+    "-- leading dashes",
+    "漢字 🦀 é ✳ עברית",
+    "x" * 10_000,
+    "\n".join(f"line {number}: $(date) 'and' \"so\" on" for number in range(300)),
 )
-def test_a_text_arrives_whole_and_once(fleet: RunningFleet, text: str) -> None:
-    reply = fleet.ask("send", agent="builder", text=text)
-    assert reply["ok"], reply
+
+
+def test_texts_arrive_whole_and_once(fleet: RunningFleet) -> None:
+    for text in TEXTS:
+        reply = fleet.ask("send", agent="builder", text=text)
+        assert reply["ok"], reply
     path = fleet.fleet.home / "demo" / f"{conversation(fleet)}.jsonl"
     entries = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [entry["text"] for entry in entries if entry["who"] == "user"] == ["build", text]
+    assert [entry["text"] for entry in entries if entry["who"] == "user"] == ["build", *TEXTS]
     assert list(fleet.path.parent.glob("pwned")) == []
 
 
@@ -199,25 +194,26 @@ def test_work_is_interrupted(fleet: RunningFleet) -> None:
     assert "nothing to interrupt" in fleet.cli("interrupt", "builder", code=1).stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"agent": "builder"}, "it needs either `text` or `keys`"),
-        ({"agent": "builder", "text": "a", "keys": ["b"]}, "it needs either `text` or `keys`"),
-        ({"agent": "builder", "keys": ["Entr"]}, "'Entr' is not the name of a key"),
-        ({"agent": "bilder", "text": "a"}, "there is no agent 'bilder'"),
-        ({"agent": "web", "text": "a"}, "is a side service: nobody types into it"),
-        ({"agent": "builder", "text": "exit"}, "would take this text as an order to itself"),
-    ],
+REFUSED = (
+    ({"agent": "builder"}, "it needs either `text` or `keys`"),
+    ({"agent": "builder", "text": "a", "keys": ["b"]}, "it needs either `text` or `keys`"),
+    ({"agent": "builder", "text": " \n"}, "the text is blank"),
+    ({"agent": "builder", "keys": ["Entr"]}, "'Entr' is not the name of a key"),
+    ({"agent": "bilder", "text": "a"}, "there is no agent 'bilder'"),
+    ({"agent": "web", "text": "a"}, "is a side service: nobody types into it"),
+    ({"agent": "builder", "text": "exit"}, "would take this text as an order to itself"),
 )
-def test_what_can_not_be_typed_is_refused(tmp_path: Path, arguments: dict[str, Any], said: str) -> None:
+
+
+def test_what_can_not_be_typed_is_refused(tmp_path: Path) -> None:
     web = {"argv": [sys.executable, "-c", "import time; time.sleep(1000)"]}
     fleet = RunningFleet(tmp_path, {"builder": {}}, services={"web": web})
     try:
         fleet.up()
         fleet.wait_for_status("web", "running")
         fleet.wait_for_status("builder", "running")
-        assert said in fleet.ask("send", **arguments)["said"]
+        for arguments, said in REFUSED:
+            assert said in fleet.ask("send", **arguments)["said"]
     finally:
         fleet.end()
 
@@ -226,17 +222,21 @@ def test_what_can_not_be_typed_is_refused(tmp_path: Path, arguments: dict[str, A
 
 
 def test_fifty_agents_are_started_with_one_command(tmp_path: Path) -> None:
-    names = [f"agent-{number}" for number in range(50)]
-    agents = {name: {"enabled": True} for name in names}
-    fleet = RunningFleet(tmp_path, agents, start={"at_once": 8, "gap_s": 0.05})
+    names = {f"agent-{number}" for number in range(50)}
+    sleeper = {"sleeper": {"binary": "sleep", "argv": ["{binary}", "100000"], "deliver": "arg"}}
+    agents = {name: {"backend": "sleeper"} for name in names}
+    fleet = RunningFleet(tmp_path, agents, backends=sleeper, start={"at_once": 8, "gap_s": 0.05})
     try:
         fleet.up()
-        wait_until(lambda: len(fleet.tmux.look()) == 50, "fifty sessions", 60)
-        fleet.ask("stop_all")
-        wait_until(lambda: not fleet.tmux.look(), "none", 60)
-        reply = fleet.ask("spawn_all", id=new_id())
-        assert reply["said"] == "50 are being started"
-        wait_until(lambda: {p.agent for p in fleet.tmux.look() if not p.dead} == set(names), "fifty sessions", 60)
-        wait_until(lambda: {r.status.value for r in fleet.records().values()} == {"running"}, "fifty records", 60)
+        wait_until(lambda: {pane.agent for pane in fleet.tmux.look()} == names, "fifty sessions", 60)
+        wait_until(lambda: [r.status for r in fleet.records().values()] == ["running"] * 50, "fifty records", 60)
     finally:
         fleet.end()
+
+
+def test_all_are_stopped_and_started_with_one_command(fleet: RunningFleet) -> None:
+    assert fleet.ask("stop_all")["ok"]
+    assert not fleet.tmux.look()
+    assert fleet.cli("spawn", "--all").stdout == "2 are being started\n"
+    wait_until(lambda: {pane.agent for pane in fleet.tmux.look()} == {"builder", "reviewer"}, "both")
+    assert fleet.cli("stop", "--all").stdout.endswith(": stopped\n")

@@ -29,7 +29,7 @@ def test_a_spawn_is_carried_out_once(lives: Lives, point: int) -> None:
     assert told[0]["spawn"] == session.spawn == reply["result"]["spawn"]
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", POINTS[::2])
 def test_a_restart_is_carried_out_once(lives: Lives, point: int) -> None:
     with lives.life("services.spawner"):
         before = lives.answer(lives.ask("spawn"))["result"]["spawn"]
