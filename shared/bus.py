@@ -272,6 +272,11 @@ class Bus:
             client.will_set(will.topic, will.payload, qos=1, retain=True)
         inbox = self._inbox
 
+        def on_socket_open(_c: Any, _u: Any, opened: Any) -> None:
+            # Else a second small message waits for the first to be acknowledged, which systems put off by 40 ms.
+            with suppress(OSError, AttributeError):
+                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
         def on_connect(_c: Any, _u: Any, flags: paho.ConnectFlags, code: Any, _p: Any) -> None:
             if code.is_failure:
                 client.end_reason = f"the broker refused us: {code}"
@@ -302,6 +307,7 @@ class Bus:
         def on_disconnect(_c: Any, _u: Any, _flags: Any, code: Any, _p: Any) -> None:
             client.end_reason = client.end_reason or f"disconnected: {code}"
 
+        client.on_socket_open = on_socket_open
         client.on_connect = on_connect
         client.on_message = on_message
         client.on_publish = on_publish

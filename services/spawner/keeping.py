@@ -49,7 +49,7 @@ class Keeper:
         self._tmux = tmux
         self._log_of = log_of
         self._last_conversation = last_conversation
-        self._own = os.environ if own is None else own
+        self._own = dict(os.environ if own is None else own)  # a copy: asking the real one decodes it each time
         self._stagger = Stagger()
         self._dead_since: dict[str, float] = {}
         """When the program of a spawn was first seen to have ended."""

@@ -51,7 +51,7 @@ class Place:
 
 class Records:
     def __init__(self, own: Mapping[str, str] | None = None) -> None:
-        self._own = os.environ if own is None else own
+        self._own = dict(os.environ if own is None else own)
 
     def mark(self, scene: Scene, agent: str) -> dict[str, int] | None:
         """Where the agent's records end now, by file; None where there are none that can be read."""

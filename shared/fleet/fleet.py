@@ -30,7 +30,7 @@ class Fleet:
     path: Path
     declared: Declaration
 
-    @property
+    @cached_property
     def home(self) -> Path:
         """Where Muster keeps its own files for this fleet."""
         return self.path.parent / ".muster"
@@ -51,7 +51,7 @@ class Fleet:
     def logs(self) -> Path:
         return self.home / "logs" / "agents"
 
-    @property
+    @cached_property
     def stamp(self) -> str:
         """Marks this fleet's tmux sessions: two fleets may share one tmux server."""
         return hashlib.sha256(str(self.home).encode()).hexdigest()[:12]
