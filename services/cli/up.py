@@ -9,8 +9,10 @@ from services.cli import exits, supervision
 from services.cli.fleet import is_up, open_fleet, say
 from services.cli.look import look_at_bus
 from shared.broker import find_program
+from shared.broker.private import write
 from shared.errors import MusterError
 from shared.fleet import Fleet
+from shared.fleet.schema import render, schema
 from shared.process import endpoints_of
 from shared.roles import SERVICES
 from shared.states import Presence
@@ -31,6 +33,7 @@ def run(options: argparse.Namespace) -> int:
         say("already up")
     else:
         bring_up(fleet)
+        write(fleet.home / "fleet.schema.json", render(schema()))  # of this version, for editors
         say(f"up: {', '.join(supervision.programs(fleet))} (logs in {fleet.home / 'logs'})")
         if look_at_bus(fleet, 1.0) is None:
             say(f"but no broker answers at {', '.join(map(str, endpoints_of(fleet)))}: the services go on by polling")

@@ -16,6 +16,7 @@ from services.spawner.restarts import GiveUp, RestartAt, fleet_restart, fleet_wo
 from services.spawner.scene import SEED, Scene
 from services.spawner.sessions import CannotStart, Conversation, Launch, Order, can_resume, plan, workspace_of
 from services.spawner.stagger import Stagger
+from shared.broker.private import make_directory, write
 from shared.events import AgentExited, AgentGaveUp, AgentRestarted, AgentSpawned, Running
 from shared.fleet import Backend, Kind
 from shared.screen import read_screen
@@ -183,7 +184,8 @@ class Keeper:
 
     def launch(self, scene: Scene, order: Launch, spawn: str) -> Pane:
         if order.prompt_file is not None:
-            _write_private(order.prompt_file, order.prompt)
+            make_directory(order.prompt_file.parent)
+            write(order.prompt_file, order.prompt)
         env = {**order.env, "MUSTER_AGENT": order.agent, "MUSTER_SPAWN": spawn, "MUSTER_FLEET": str(scene.fleet.path)}
         try:
             pane = self._tmux.start(
@@ -282,11 +284,3 @@ def last_words(screen: str) -> str:
 
 def _found(known: Known) -> dict[str, Any]:
     return {"replaces": known.spawn, "reason": "found running", "attempt": 0}
-
-
-def _write_private(path: Path, text: str) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    fresh.replace(path)
