@@ -1,6 +1,7 @@
 """`muster test`: what CI runs. With arguments, only pytest with them."""
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ CHECKS = (
     ("ruff", ["ruff", "check", "."]),
     ("format", ["ruff", "format", "--check", "."]),
     ("mypy", ["mypy"]),
-    ("pytest", ["pytest", "-n", "auto", "--dist", "worksteal"]),
+    ("pytest", ["pytest", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]),  # many wait for processes
 )
 
 
