@@ -198,11 +198,14 @@ class Tmux:
             return False
 
     def variables(self) -> set[str]:
-        """The names in the environment that every new session would get from the server."""
+        """The names in the environment that every new session would get from the server.
+
+        Where none runs, it would be started by us and have what we have.
+        """
         try:
             answer = self._read(words.VARIABLES)[0]
         except NoSession:
-            return set()
+            return set(_environment())
         return {found[1] for found in words.EXPORTED.finditer(answer.text) if found[1]}
 
     def ask(self, *commands: Sequence[str]) -> list[Answer]:
@@ -345,11 +348,10 @@ class Tmux:
         return client.returncode == 0, _text(said), _text(errors)
 
     def _run(self, *arguments: str, stdin: int, stdout: int) -> subprocess.Popen[bytes]:
-        env = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
         try:
             return subprocess.Popen(
                 (*self._argv, *arguments),
-                env=env,
+                env=_environment(),
                 stdin=stdin,
                 stdout=stdout,
                 stderr=subprocess.PIPE,
@@ -359,6 +361,11 @@ class Tmux:
             )
         except FileNotFoundError:
             raise TmuxMissing from None
+
+
+def _environment() -> dict[str, str]:
+    """What tmux is run with."""
+    return {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
 
 
 def _panes(answer: Answer) -> list[Pane]:

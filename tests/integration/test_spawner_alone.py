@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from shared.journal import Journal
@@ -192,6 +193,28 @@ def test_a_crash_loop_is_given_up_once(make: Make) -> None:
     journal = Journal(lives.fleet.journal, "spawner")
     assert journal.memory()["agent:builder"]["gave_up"] is True
     journal.close()
+
+
+# --- what is seen ---
+
+
+def test_an_agent_sees_what_is_allowed_from_the_first_one_on(make: Make) -> None:
+    """The first one is started with the tmux server, which has all that we have."""
+    sees = {"allow": ["PATH", "HOME", "SEEN_*"]}
+    lives = make({"first": {"backend": "sleeper"}}, backends=SLEEPER, environment=sees)
+    with lives.life("services.spawner", HIDDEN_CANARY="hidden", SEEN_CANARY="shown"):
+        wait_until(lambda: running(lives) == {"first"}, "the first one")
+        edit(lives, agents={name: {"backend": "sleeper"} for name in ("first", "second")})
+        wait_until(lambda: running(lives) == {"first", "second"}, "the second one")
+        for pane in lives.sessions():
+            env = wait_until(lambda pid=pane.pid: _environment_of(pid), "its program")  # type: ignore[misc]
+            assert "HIDDEN_CANARY" not in env
+            assert env["SEEN_CANARY"] == "shown"
+
+
+def _environment_of(pid: int) -> dict[str, str] | None:
+    process = psutil.Process(pid)
+    return process.environ() if process.name() == "sleep" else None
 
 
 # --- what is typed where ---

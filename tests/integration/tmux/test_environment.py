@@ -1,6 +1,7 @@
 """What of the server's environment reaches a program, and where its values are never seen."""
 
 import json
+import os
 import secrets
 import sys
 
@@ -79,8 +80,8 @@ def test_variables_are_names(server: Server, inherited: dict[str, str]) -> None:
     assert names <= environment(server, "one").keys() | {"OLDPWD", "PWD", "SHLVL", "_"}
 
 
-def test_without_a_server_there_are_no_variables(server: Server) -> None:
-    assert server.tmux.variables() == set()
+def test_without_a_server_the_variables_are_those_it_would_be_started_with(server: Server) -> None:
+    assert server.tmux.variables() == set(os.environ) - {"TMUX", "TMUX_PANE"}
     assert not server.path.exists()
 
 
