@@ -78,9 +78,20 @@ class Server:
         (pane,) = [pane for pane in self.tmux.look() if pane.session == session]
         return pane
 
+    def connect(self) -> None:
+        """Look until changes are pushed: on a busy machine the first attempt to connect may have failed."""
+
+        def is_connected() -> bool:
+            self.tmux.look()
+            return self.tmux.connected
+
+        if not self.tmux.connected:
+            eventually(is_connected)
+
     @contextmanager
     def pushed(self) -> Iterator[None]:
         """What is done inside must be told."""
+        self.connect()
         before = self.changes
         yield
         eventually(lambda: self.changes > before)
