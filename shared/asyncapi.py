@@ -3,7 +3,6 @@
 `python -m shared.asyncapi` prints it; `--write` puts it into `docs/asyncapi.yaml`, and a test says that it is current.
 """
 
-import argparse
 import io
 import re
 import sys
@@ -18,6 +17,7 @@ from shared import asyncapi_examples as examples
 from shared.asyncapi_schemas import ENVELOPE, PLACE, schemas
 from shared.commands import VERBS, WAITS_AT_MOST_S, Command, Reply
 from shared.events import Data
+from shared.generated import publish
 from shared.roles import SERVICES
 from shared.topics import COMMAND, EVERY_SERVICE, REPLY, TOPICS, Topic
 from shared.version import __version__
@@ -275,18 +275,9 @@ def _readable(value: Any) -> Any:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(prog="python -m shared.asyncapi", description="Describe the bus as AsyncAPI 3.")
-    options.add_argument("--write", action="store_true", help="write docs/asyncapi.yaml instead of printing")
-    chosen = options.parse_args()
-    text = render(document())
-    if not chosen.write:
-        print(text, end="")
-    elif FILE.parent.is_dir():
-        FILE.write_text(text, encoding="utf-8")
-    else:
-        print(f"{FILE.parent} is missing: --write is for a checkout of Muster's sources", file=sys.stderr)
-        return 1
-    return 0
+    return publish(
+        FILE, render(document()), prog="python -m shared.asyncapi", description="Describe the bus as AsyncAPI 3."
+    )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 current. What needs more than one place to be seen (names that lead nowhere, regular expressions) only the loader finds.
 """
 
-import argparse
 import json
 import re
 import sys
@@ -16,6 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from shared.fleet.agent import Kind
 from shared.fleet.model import Declaration
+from shared.generated import publish
 
 FILE = Path(__file__).parents[2] / "docs" / "fleet.schema.json"
 DIALECT = "http://json-schema.org/draft-07/schema#"
@@ -91,20 +91,12 @@ def render(given: Schema) -> str:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(
-        prog="python -m shared.fleet.schema", description="Describe the fleet file as a JSON Schema."
+    return publish(
+        FILE,
+        render(schema()),
+        prog="python -m shared.fleet.schema",
+        description="Describe the fleet file as a JSON Schema.",
     )
-    options.add_argument("--write", action="store_true", help="write docs/fleet.schema.json instead of printing")
-    chosen = options.parse_args()
-    text = render(schema())
-    if not chosen.write:
-        print(text, end="")
-    elif FILE.parent.is_dir():
-        FILE.write_text(text, encoding="utf-8")
-    else:
-        print(f"{FILE.parent} is missing: --write is for a checkout of Muster's sources", file=sys.stderr)
-        return 1
-    return 0
 
 
 if __name__ == "__main__":
