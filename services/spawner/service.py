@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from services.spawner.asking import sentence, spawn_of
+from services.spawner.asking import hold, sentence, spawn_of
 from services.spawner.carrying_out import SessionCommands, is_about_sessions, no_such_agent
 from services.spawner.decide import Known
 from services.spawner.keeping import Keeper
@@ -127,7 +127,10 @@ class Spawner:
                 busy.add(agent)
                 self._commands.carry_out(scene, asked)
         # A session that has just been ended or replaced must not be typed into on what was asked before.
-        return [each for each in typed if not busy & {"*", getattr(each.command, "agent", "*")}]
+        waiting = [each for each in typed if busy & {"*", getattr(each.command, "agent", "*")}]
+        for each in waiting:
+            hold(scene, each, "its agent is being started or ended")
+        return [each for each in typed if each not in waiting]
 
     def _is_known(self, scene: Scene, command: AgentCommand) -> bool:
         if command.agent in scene.fleet.agents or scene.known(command.agent).adopted:

@@ -23,7 +23,7 @@ from services.spawner.message_files import write_message
 from services.spawner.records import Search
 from services.spawner.scene import Scene
 from services.spawner.wording import completed, must_be_no_command, needs_file
-from shared.commands import Command, Send
+from shared.commands import Send
 from shared.errors import MusterError
 from shared.events import AgentSent
 from shared.fleet import Backend
@@ -71,8 +71,7 @@ class Text:
     wait_s: float = float("inf")
 
     @classmethod
-    def of(cls, command: Command, asked: Asked) -> "Text":
-        assert isinstance(command, Send)  # noqa: S101
+    def of(cls, command: Send, asked: Asked) -> "Text":
         return cls(
             id=asked.request.id,
             text=(command.text or "").strip(),
