@@ -168,7 +168,7 @@ def test_a_text_waits_for_a_dialog_and_says_why(fleet: RunningFleet) -> None:
     assert "there is no dialog" in fleet.ask("approve", agent="builder")["said"]
 
 
-def test_a_dialog_is_refused_by_the_cli(fleet: RunningFleet) -> None:
+def test_dialogs_are_refused_and_allowed_by_the_cli(fleet: RunningFleet) -> None:
     fleet.cli("send", "builder", "ask about it")
     wait_until(lambda: "Do you allow this?" in fleet.screen("builder"), "a dialog")
     under_way = fleet.cli("send", "builder", "later", "--wait", "1.5", code=75)
@@ -176,6 +176,10 @@ def test_a_dialog_is_refused_by_the_cli(fleet: RunningFleet) -> None:
     assert fleet.cli("deny", "builder").stdout == "builder was told no\n"
     assert wait_until(lambda: heard(fleet, "later"), "the text")
     assert "* refused" in fleet.screen("builder")
+    fleet.cli("send", "builder", "ask again")
+    wait_until(lambda: "Do you allow this?" in fleet.screen("builder"), "another dialog")
+    assert fleet.cli("approve", "builder").stdout == "builder was told yes\n"
+    assert "* allowed" in fleet.screen("builder")
 
 
 def test_what_an_input_box_still_holds_is_cleared_first(fleet: RunningFleet) -> None:
@@ -192,6 +196,8 @@ def test_work_is_interrupted(fleet: RunningFleet) -> None:
     assert fleet.ask("interrupt", agent="builder")["said"] == "builder was interrupted"
     assert wait_until(lambda: heard(fleet, "when you are done"), "the text that waited for it")
     assert "nothing to interrupt" in fleet.cli("interrupt", "builder", code=1).stdout
+    fleet.cli("send", "builder", "work 60")
+    assert fleet.cli("interrupt", "builder").stdout == "builder was interrupted\n"
 
 
 REFUSED = (
