@@ -8,11 +8,9 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
-from shared.ids import Id
+from shared.ids import ConversationId, Id
 
 MAX_PAYLOAD = 256 * 1024
-CONVERSATION = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
-"""An agent's own id of a conversation. It never begins as an option of a program does."""
 WAITS_AT_MOST_S = 60
 """A command that waited longer for its owner is answered `expired`: the world has moved on."""
 
@@ -26,6 +24,8 @@ class Command(BaseModel):
     owner: ClassVar[str]
     or_else: ClassVar[tuple[str, ...]] = ()
     """Fields that none has to have alone, and of which one must be there: the first to come to mind."""
+    askers: ClassVar[tuple[str, ...]] = ()
+    """The services that may ask for it, beside people."""
 
     id: Id | None = Field(
         default=None, description="Chosen by the sender; the same id acts once and is answered again."
@@ -62,6 +62,7 @@ class Spawn(AgentCommand):
 
     verb = "spawn"
     owner = "spawner"
+    askers = ("registrar",)
 
     prompt: str | None = Field(default=None, description="Instead of the agent's own.")
     model: str | None = Field(default=None, max_length=200, description="Instead of the agent's own.")
@@ -86,6 +87,7 @@ class Stop(AgentCommand):
 
     verb = "stop"
     owner = "spawner"
+    askers = ("registrar",)
 
     for_now: bool = Field(default=False, description="Only until the services are started again.")
 
@@ -117,10 +119,8 @@ class Resume(AgentCommand):
     verb = "resume"
     owner = "spawner"
 
-    conversation: str | None = Field(
-        default=None,
-        pattern=CONVERSATION,
-        description="The agent's own id of it; default: the last one.",
+    conversation: ConversationId | None = Field(
+        default=None, description="The agent's own id of it; default: the last one."
     )
 
 
@@ -138,6 +138,7 @@ class Forget(AgentCommand):
 
     verb = "forget"
     owner = "spawner"
+    askers = ("registrar",)
 
 
 class Adopt(AgentCommand):
@@ -145,9 +146,18 @@ class Adopt(AgentCommand):
 
     verb = "adopt"
     owner = "spawner"
+    askers = ("reconciler",)
 
     session: str = Field(min_length=1, max_length=200, description="The name of the tmux session.")
+    pane: str | None = Field(
+        default=None,
+        pattern=r"^%[0-9]{1,9}$",
+        description="The pane in it that the agent runs in; the others stay people's. Default: the whole session.",
+    )
     backend: Id | None = Field(default=None, description="Default: the declared agent's, else by the program it runs.")
+    found: bool = Field(
+        default=False, description="Nobody asked for it: it is ended only by name, not with all the others."
+    )
 
 
 class Send(AgentCommand):
@@ -211,6 +221,22 @@ class Deny(AgentCommand):
     changes_session = False
 
 
+class Reconcile(Command):
+    """Compare the record with tmux, the processes and the agents' files now, and answer what differs."""
+
+    verb = "reconcile"
+    owner = "reconciler"
+
+    dry_run: bool = Field(default=False, description="Only answer: tell nobody, and ask nothing of anybody.")
+
+
+class Rebuild(Command):
+    """Write the registry anew from the journal, tmux and the agents' files; the old file is set aside."""
+
+    verb = "rebuild"
+    owner = "registrar"
+
+
 class Replay(Command):
     """Publish a service's events again, from its journal. Readers drop what they had, by `seq`."""
 
@@ -230,7 +256,7 @@ VERBS: Mapping[str, type[Command]] = {
     for command in (
         *(Spawn, SpawnAll, Stop, StopAll, Restart, Resume, Delete, Forget, Adopt),
         *(Send, Interrupt, Approve, Deny),
-        Replay,
+        *(Reconcile, Rebuild, Replay),
     )
 }
 

@@ -18,9 +18,17 @@ Epoch = NewType("Epoch", str)
 Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
 """An id as it appears in a document or a fleet file: checked where it enters."""
 
+CONVERSATION_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
+"""An agent's own id of a conversation. It never begins as an option of a program does."""
+ConversationId = Annotated[str, StringConstraints(pattern=CONVERSATION_PATTERN)]
+
 
 def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
+
+
+def is_conversation(text: str) -> bool:
+    return re.fullmatch(CONVERSATION_PATTERN, text) is not None
 
 
 def as_id(text: str) -> str:

@@ -4,7 +4,6 @@ They are read and never written; only `delete` with its word for it removes one.
 """
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import Any
 
 from services.spawner.decide import Known
 from services.spawner.scene import Scene
-from shared.commands import CONVERSATION
 from shared.errors import MusterError
 from shared.fleet.needs import variables_of
+from shared.ids import is_conversation
 from shared.transcripts import READERS, Reader, same_prompt
 
 
@@ -40,7 +39,7 @@ class Place:
     def holds(self, path: Path) -> str | None:
         """Which conversation a file holds. What could pass for an option of the agent's program is none."""
         found = self.reader.conversation_in(path, self.workspace)
-        return found if found is not None and re.fullmatch(CONVERSATION, found) else None
+        return found if found is not None and is_conversation(found) else None
 
     def newest(self) -> Path | None:
         return self.reader.locate(self.env, self.workspace, None)

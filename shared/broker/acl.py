@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from shared.commands import Replay
+from shared.commands import VERBS, Replay
 from shared.roles import PEOPLE, SERVICES
 from shared.topics import COMMAND, EVERY_SERVICE, FRONT_DESK, TOPICS, Space
 
@@ -37,6 +37,9 @@ def _writes(name: str, space: Space) -> Iterator[str]:
     if name in SERVICES:
         # A gap in another host's events is closed by asking that host.
         yield COMMAND.filter(Space(ANY_HOST, space.prefix), verb=Replay.verb)
+    for verb, command in VERBS.items():
+        if name in command.askers:
+            yield COMMAND.filter(space, verb=verb)
     if name == FRONT_DESK:
         yield COMMAND.filter(space)  # it clears commands that somebody retained
 

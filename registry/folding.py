@@ -1,0 +1,170 @@
+"""How events change a record. Pure, and the same when an event comes twice."""
+
+from datetime import datetime
+from typing import Any
+
+from registry.records import AgentRecord
+from shared.events import (
+    AgentAdopted,
+    AgentDeleted,
+    AgentExited,
+    AgentGaveUp,
+    AgentRestarted,
+    AgentResumed,
+    AgentSpawned,
+    AgentStopped,
+    DriftResolved,
+    DuplicateId,
+    Envelope,
+    Identified,
+    Moved,
+    PaneDead,
+    SessionMissing,
+    StaleId,
+    Unregistered,
+    WrongBackend,
+)
+from shared.states import Desired, Status
+
+EARLIER_AT_MOST = 20
+"""An agent that clears its conversation all day need not have all of them in the record."""
+
+
+def fold(record: AgentRecord | None, envelope: Envelope[Any]) -> AgentRecord | None:
+    """The record after an event; None when the agent has none (any more).
+
+    An event about an earlier session of the agent changes nothing: the spawn id tells.
+    """
+    event = envelope.data
+    if isinstance(event, AgentSpawned | AgentRestarted | AgentResumed | AgentAdopted):
+        return _running(event, envelope.time, record)
+    if isinstance(event, Unregistered):
+        return _registered(event, envelope.time, record)
+    if record is None or _is_of_another_session(record, event):
+        return record
+    if isinstance(event, AgentDeleted):
+        return None
+    return record.model_copy(update=_changes(record, event, envelope.time))
+
+
+def _is_of_another_session(record: AgentRecord, event: Any) -> bool:
+    about_any = isinstance(event, AgentStopped | AgentDeleted | AgentGaveUp | StaleId | DriftResolved)
+    spawn = getattr(event, "spawn", None)
+    return spawn != record.spawn and not (about_any and spawn is None)
+
+
+def _changes(record: AgentRecord, event: Any, at: datetime) -> dict[str, Any]:
+    match event:
+        case AgentStopped(for_now=for_now):
+            wanted = record.desired if for_now else Desired.STOPPED
+            return _ended(record, Status.STOPPED, at, event.reason) | {"desired": wanted}
+        case AgentExited(exit_status=status):
+            reason = f"its program ended with status {status}" if status is not None else "its program ended"
+            return _ended(record, Status.EXITED, at, reason) | {"exit_status": status}
+        case AgentGaveUp():
+            return _ended(record, Status.GAVE_UP, at, event.reason)
+        case SessionMissing() if record.is_running:
+            reason = "auto-detected: its tmux session is gone"
+            return _ended(record, Status.TERMINATED, at, reason, drift=event.kind)
+        case PaneDead(exit_status=status) if record.is_running:
+            reason = f"auto-detected: its program ended with status {status}"
+            return _ended(record, Status.EXITED, at, reason, drift=event.kind) | {"exit_status": status}
+        case Identified() | Moved() | StaleId() | WrongBackend() | DuplicateId() | DriftResolved():
+            return _told(record, event)
+        case _:
+            return {}
+
+
+def _told(record: AgentRecord, event: Any) -> dict[str, Any]:
+    """What a drift changes while the agent has its status still."""
+    match event:
+        case Identified(conversation=conversation, transcript=transcript):
+            earlier = record.earlier
+            if record.conversation not in (None, conversation):
+                earlier = [*(each for each in earlier if each != record.conversation), record.conversation]
+            return {
+                "conversation": conversation,
+                "transcript": transcript,
+                "earlier": [each for each in earlier if each != conversation][-EARLIER_AT_MOST:],
+                "drifts": _without(record.drifts, "stale_id"),
+            }
+        case Moved(session=session, workspace=workspace):
+            return {"session": session, "workspace": workspace}
+        case DriftResolved(drift=drift):
+            return {"drifts": _without(record.drifts, drift)}
+        case _:
+            return {"drifts": [*_without(record.drifts, event.kind), event.kind]}
+
+
+def _running(event: Any, at: datetime, record: AgentRecord | None) -> AgentRecord:
+    same = record is not None and record.spawn == event.spawn
+    return AgentRecord(
+        status=Status.RUNNING,
+        since=at,
+        reason=getattr(event, "reason", event.kind),
+        desired=Desired.RUNNING,
+        role=event.role,
+        backend=event.backend,
+        workspace=event.workspace,
+        session=event.session,
+        pane=event.pane,
+        pid=event.pid,
+        command=event.command or None,
+        spawn=event.spawn,
+        conversation=event.conversation or (record.conversation if same and record else None),
+        transcript=_transcript(record, event.conversation),
+        parent=event.parent,
+        level=event.level,
+        job=event.job,
+        started=at,
+    )
+
+
+def _transcript(record: AgentRecord | None, conversation: str | None) -> str | None:
+    """A conversation that goes on is where it was."""
+    return record.transcript if record is not None and conversation and record.conversation == conversation else None
+
+
+def _registered(event: Unregistered, at: datetime, record: AgentRecord | None) -> AgentRecord | None:
+    """A session of this fleet that was found; one that somebody else started is recorded when it is adopted."""
+    if event.spawn is None:
+        return record
+    known = record if record is not None and record.spawn == event.spawn else None
+    return AgentRecord(
+        status=Status.RUNNING,
+        since=at,
+        reason="auto-detected: found running in tmux",
+        desired=known.desired if known else Desired.RUNNING,
+        role=record.role if record else "",
+        backend=event.backend,
+        workspace=event.workspace,
+        session=event.session,
+        pane=event.pane,
+        pid=event.pid,
+        command=event.command or None,
+        spawn=event.spawn,
+        conversation=event.conversation or (known.conversation if known else None),
+        transcript=known.transcript if known else None,
+        parent=record.parent if record else None,
+        level=record.level if record else 1,
+        job=known.job if known else None,
+        started=known.started if known else at,
+    )
+
+
+def _ended(record: AgentRecord, status: Status, at: datetime, reason: str, drift: str | None = None) -> dict[str, Any]:
+    """What an end changes. What of the drifts was about a running program is over with it."""
+    stays = [each for each in record.drifts if each == "stale_id"]
+    return {
+        "status": status,
+        "since": at,
+        "reason": reason,
+        "pane": None,
+        "pid": None,
+        "ended": record.ended if record.ended and not record.is_running else at,
+        "drifts": [*stays, drift] if drift else stays,
+    }
+
+
+def _without(drifts: list[str], kind: str) -> list[str]:
+    return [each for each in drifts if each != kind]
