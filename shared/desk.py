@@ -126,6 +126,21 @@ class Desk:
         return Refused(topic, reply, clear=message.topic if message.retained else None)
 
 
+def request_of(space: Space, command: Command, asked: float) -> Request:
+    """A command with an id as it stands in the journal."""
+    if command.id is None:
+        raise ValueError("a command that goes through the journal needs an id")
+    return Request(
+        id=command.id,
+        verb=command.verb,
+        payload=command.model_dump_json(exclude_none=True).encode(),
+        reply_to=command.reply_to or REPLY.name(space, command=command.id),
+        asked=asked,
+        expires=command.expires.timestamp() if command.expires else asked + WAITS_AT_MOST_S,
+        agent=command.concerns(),
+    )
+
+
 def read_command(kind: type[Command], payload: bytes) -> Command:
     """Read a command's JSON; a fault says what is wrong with it in one sentence."""
     try:

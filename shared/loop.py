@@ -55,6 +55,7 @@ class Loop:
         self._nudged = self._show_all = False
         self._lost_at: float | None = None
         self._quit = False
+        self._gathers_until = start
         self._troubles: dict[Backoff, str] = {}
         """What is wrong with either half of a turn, for people to read in our state."""
         self._steps = self._failures = 0
@@ -80,6 +81,7 @@ class Loop:
 
     def once(self) -> None:
         """Wait for something to do, and do it."""
+        time.sleep(max(0.0, self._gathers_until - time.monotonic()))
         for item in self._inbox.take(self._deadline()):
             self._absorb(item)
         self._attempt(self._receive, self._receiving)
@@ -185,6 +187,7 @@ class Loop:
             self._show_states()
         self._rhythm.succeeded(more=done.more, look_again=done.look_again)
         self._note_trouble(self._rhythm.backoff, done.complaint)
+        self._gathers_until = time.monotonic() + done.gathers_s
 
     def _greet(self, item: Connected) -> None:
         """A new connection: say online, tell everything retained again, send what was not sent, look once."""

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 
 from shared.bus import Bus
 from shared.commands import VERBS, Command, Replay, Reply
-from shared.desk import Fault, read_command
+from shared.desk import Fault, read_command, request_of
 from shared.errors import MusterError
 from shared.events import Data, Event
 from shared.following import AskReplay, Follower, Sifted
@@ -51,6 +51,7 @@ class Stepped:
     more: bool
     look_again: float | None
     complaint: str
+    gathers_s: float
 
 
 class Stepper:
@@ -81,7 +82,7 @@ class Stepper:
         turn.held = {key: held for key, held in turn.held.items() if key not in turn.answers and self._is_news(*held)}
         self._commit(turn, sifted)
         self._publish(turn, sifted.asks)
-        return Stepped(sifted.more, _monotonic(turn.look_again), turn.complaint)
+        return Stepped(sifted.more, _monotonic(turn.look_again), turn.complaint, turn.gathers_s)
 
     def _take_requests(self, turn: Turn) -> None:
         """Answer what every service answers alike; the rest is the service's own."""
@@ -118,7 +119,7 @@ class Stepper:
         turn.answer(asked, f"publishing {max(0, last - wanted.after)} events again", epoch=epoch, last=last)
 
     def _commit(self, turn: Turn, sifted: Sifted) -> None:
-        if turn.told or sifted.moved or turn.answers or turn.held or turn.kept:
+        if turn.told or sifted.moved or turn.answers or turn.held or turn.kept or turn.wanted:
             at = time.time()  # and not when the step began: what is sent again after a loss is found by this
             with self._journal.transaction() as transaction:
                 transaction.append([partial(self._word, turn.now, *told) for told in turn.told], at)
@@ -130,6 +131,8 @@ class Stepper:
                     transaction.hold(request.id, reply.model_dump_json().encode(), until.timestamp())
                 for key, value in turn.kept.items():
                     transaction.remember(key, value)
+                for command in turn.wanted:
+                    transaction.ask(request_of(self._space, command, at), command.addressee())
         self._follower.commit(sifted)
         self._memory.update(turn.kept)
         self._held.update({key: (reply.said, until) for key, (_, reply, until) in turn.held.items()})
@@ -154,6 +157,9 @@ class Stepper:
             self.show(state)
         for row, ids in turn.withdrawn:
             self._bus.publish(row.name(self._space, **ids), b"", retain=True)
+        for command in turn.wanted:  # it is in the journal: this only has its owner look there at once
+            payload = command.model_dump_json(exclude_none=True).encode()
+            self._bus.publish(COMMAND.name(self._space, verb=command.verb), payload)
         for ask in asks:
             replay = Replay(id=new_id(), service=ask.service, epoch=ask.epoch, after=ask.after, by=self._service.name)
             topic = COMMAND.name(Space(ask.host, self._space.prefix), verb=Replay.verb)

@@ -12,6 +12,7 @@ from typing import Any
 from shared.commands import Command, Reply
 from shared.events import Data, Event
 from shared.following import Heard
+from shared.ids import new_id
 from shared.journal import Request
 from shared.topics import Topic
 
@@ -42,7 +43,9 @@ class Turn:
     answers: dict[str, tuple[Request, Reply]] = field(default_factory=dict)
     held: dict[str, tuple[Request, Reply, datetime]] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
+    wanted: list[Command] = field(default_factory=list)
     look_again: datetime | None = None
+    gathers_s: float = 0.0
     complaint: str = ""
 
     def tell(self, event: Event, cause: str | None = None) -> None:
@@ -92,9 +95,23 @@ class Turn:
         """Keep a JSON value over restarts; None forgets it."""
         self.kept[key] = value
 
+    def ask(self, command: Command, why: str) -> str:
+        """Have another service of this host do something; answers the command's id.
+
+        It is in the journal together with all else of this turn, so it is asked once and reaches its owner, broker or
+        not; the owner's answer is found in the journal by the id.
+        """
+        command_id = command.id or new_id()
+        self.wanted.append(command.model_copy(update={"id": command_id, "by": f"{self.service}: {why}"[:200]}))
+        return command_id
+
+    def gather(self, seconds: float) -> None:
+        """After this turn, let what comes gather for so long: the next one takes it all at once."""
+        self.gathers_s = seconds
+
     def complain(self, reason: str) -> None:
-        """Go on, but say in our state that something is wrong."""
-        self.complaint = reason
+        """Go on, but say in our state that something is wrong. What is said first counts."""
+        self.complaint = self.complaint or reason
 
     def again_at(self, when: datetime) -> None:
         """Give me a turn at this time even when nothing comes."""

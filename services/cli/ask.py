@@ -10,11 +10,12 @@ from services.cli.fleet import say
 from services.cli.look import Quiet
 from services.cli.words import plain
 from shared.commands import WAITS_AT_MOST_S, AgentCommand, Command, Reply
+from shared.desk import request_of
 from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.ids import new_id
 from shared.inbox import Arrived, Connected, Inbox
-from shared.journal import Journal, Request
+from shared.journal import Journal
 from shared.process import connect
 from shared.topics import COMMAND, REPLY
 
@@ -97,18 +98,8 @@ class _Asking:
     def through_journal(self) -> None:
         journal = Journal(self._fleet.journal, "cli")
         owner = self._command.addressee()
-        expires = self._command.expires
-        request = Request(
-            id=self._id,
-            verb=self._command.verb,
-            payload=self._payload,
-            reply_to=self._reply_topic,
-            asked=time.time(),
-            expires=expires.timestamp() if expires else time.time() + WAITS_AT_MOST_S,
-            agent=self._command.concerns(),
-        )
         try:
-            journal.requests.accept([request], owner)
+            journal.requests.accept([request_of(self._fleet.space, self._command, time.time())], owner)
             while True:
                 said = journal.requests.answer_to(self._id, owner) or journal.requests.waits_for(self._id, owner)
                 if said is not None:

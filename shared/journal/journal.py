@@ -10,7 +10,7 @@ from typing import Any
 
 from shared.ids import Epoch
 from shared.journal.database import Database
-from shared.journal.requests import Requests
+from shared.journal.requests import Request, Requests, put
 
 PAGE = 1_000
 
@@ -61,6 +61,10 @@ class Transaction:
             "UPDATE request SET answer = ?, answered = ? WHERE owner = ? AND id = ? AND answer IS NULL",
             (payload, at, self._service, request_id),
         )
+
+    def ask(self, request: Request, owner: str) -> None:
+        """Put a command in line for another service."""
+        put(self._connection, [request], owner)
 
     def hold(self, request_id: str, payload: bytes, expires: float) -> None:
         """Take a request in hand: what it waits for, and until when."""
@@ -156,9 +160,10 @@ class Journal:
             ).fetchone()
         return (row[0] if row else 0) >= self.newest(service)
 
-    def memory(self) -> Mapping[str, Any]:
+    def memory(self, of: str | None = None) -> Mapping[str, Any]:
+        """What this service keeps over its restarts, or another one does."""
         with self.database.reading() as connection:
-            rows = connection.execute("SELECT key, value FROM memory WHERE owner = ?", (self.service,))
+            rows = connection.execute("SELECT key, value FROM memory WHERE owner = ?", (of or self.service,))
             return {key: json.loads(value) for key, value in rows}
 
     # --- connections ---

@@ -4,6 +4,7 @@ A command is here before its owner carries it out, so it survives the owner; the
 broker answers. Others look here to learn that somebody is just busy with an agent.
 """
 
+import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,13 @@ class Request:
 _COLUMNS = "id, verb, payload, reply_to, asked, expires, agent, delivery"
 
 
+def put(connection: sqlite3.Connection, requests: list[Request], owner: str) -> None:
+    connection.executemany(
+        f"INSERT OR IGNORE INTO request (owner, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        [(owner, r.id, r.verb, r.payload, r.reply_to, r.asked, r.expires, r.agent, r.delivery) for r in requests],
+    )
+
+
 class Requests:
     def __init__(self, database: Database, service: str) -> None:
         self._database = database
@@ -35,23 +43,7 @@ class Requests:
     def accept(self, requests: list[Request], owner: str | None = None) -> None:
         """Put commands in line for their owner. One that is there already, by id, stays as it is."""
         with self._database.writing() as connection:
-            connection.executemany(
-                f"INSERT OR IGNORE INTO request (owner, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-                [
-                    (
-                        owner or self._service,
-                        r.id,
-                        r.verb,
-                        r.payload,
-                        r.reply_to,
-                        r.asked,
-                        r.expires,
-                        r.agent,
-                        r.delivery,
-                    )
-                    for r in requests
-                ],
-            )
+            put(connection, requests, owner or self._service)
 
     def open(self) -> list[Request]:
         """What this service was asked and has not answered, oldest first."""

@@ -101,6 +101,7 @@ def test_a_session_that_was_started_runs() -> None:
         pane="%s1",
         pid=7,
         spawn="s1",
+        started=START,
     )
 
 
