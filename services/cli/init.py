@@ -87,6 +87,8 @@ agents:
 #  sustained: 0                 # more than this, and who dies next is given up; 0: ten for each agent, at least 100
 #  sustained_s: 3600
 #logs: {max_mb: 10, keep: 5}    # of each agent's output
+#registry: {keep_ended_s: 86400}    # how long it tells of sessions that ended
+#adoption: {found: true, ignore: ["scratch-*"]}    # agents that you start by hand in the same tmux server
 
 # These take effect after `muster down` and `muster up`.
 #version: 1                     # of this file's format

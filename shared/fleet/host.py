@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, StringConstraints
 
 from shared.broker import BadEndpoint, Endpoint
 from shared.fleet.section import NO_CONTROL_CHARACTERS, MoreThanNoSeconds, Seconds, Section, VariablePattern
@@ -61,6 +61,22 @@ class LogSettings(Section):
     """A log that grew past this is set aside as `<agent>.log.1`."""
     keep: int = Field(default=5, ge=0, le=1000)
     """How many of those are kept."""
+
+
+class RegistrySettings(Section):
+    """The record of what runs and what ran."""
+
+    keep_ended_s: Seconds = 24 * 3600.0
+    """How long it tells of sessions that ended, and of agents that ended and are not in this file."""
+
+
+class AdoptionSettings(Section):
+    """Agents that somebody started by hand in the same tmux server."""
+
+    found: bool = True
+    """Whether they are adopted when they are found; else they are only told of."""
+    ignore: list[Annotated[str, StringConstraints(pattern=NO_CONTROL_CHARACTERS)]] = []
+    """Names of tmux sessions that are nobody's business; `*` stands for any part of a name."""
 
 
 class StartSettings(Section):

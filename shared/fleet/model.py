@@ -8,10 +8,12 @@ from pydantic import field_validator
 from shared.fleet.agent import Agent, SideService
 from shared.fleet.backend import Backend
 from shared.fleet.host import (
+    AdoptionSettings,
     BrokerSettings,
     EnvironmentSettings,
     LogSettings,
     PollSettings,
+    RegistrySettings,
     StartSettings,
     TmuxSettings,
 )
@@ -34,6 +36,8 @@ class Declaration(Section):
     broker: BrokerSettings = BrokerSettings()
     polls: PollSettings = PollSettings()
     logs: LogSettings = LogSettings()
+    registry: RegistrySettings = RegistrySettings()
+    adoption: AdoptionSettings = AdoptionSettings()
     start: StartSettings = StartSettings()
     restarts: FleetRestarts = FleetRestarts()
     environment: EnvironmentSettings = EnvironmentSettings()
