@@ -1,0 +1,45 @@
+"""Claude Code: `sessions/<pid>.json` in its configuration directory says it (measured with 2.1.197).
+
+It is there as soon as the input box is, before the first prompt; it names the next conversation after `/clear`; it is
+removed at an orderly end. `procStart` tells a process from an earlier one of its number. While the directory is not
+trusted yet there is none. The command line is no evidence: `/clear` and `/resume` move on from what it says.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from shared.identity.identity import Identity
+from shared.identity.reading import conversation, document, home, path_of
+from shared.identity.relatives import selves
+from shared.processes import Process, Processes
+from shared.transcripts import READERS
+
+SLACK_S = 2.0
+"""How much earlier than its process a live file may seem to be, by clocks that count whole seconds."""
+
+
+def identify(processes: Processes, agent: Process, workspace: Path) -> Identity | None:
+    # The topmost: a Claude that runs another in the same tree has a file of its own.
+    found = (_live(processes, process, workspace) for process in selves(processes, agent))
+    return next((identity for identity in found if identity is not None), None)
+
+
+def _live(processes: Processes, process: Process, workspace: Path) -> Identity | None:
+    env = processes.environment(process)
+    root = home(env, "CLAUDE_CONFIG_DIR", ".claude")
+    if root is None:
+        return None
+    live = document(root / "sessions" / f"{process.pid}.json")
+    said = conversation(live.get("sessionId"))
+    if said is None or live.get("pid") != process.pid or not _is_of(live, process):
+        return None
+    works, status = path_of(live.get("cwd")), live.get("status")
+    transcript = READERS["claude"].locate(env, works or workspace, said)
+    return Identity(said, transcript, works, status if isinstance(status, str) else None)
+
+
+def _is_of(live: dict[str, Any], process: Process) -> bool:
+    if process.ticks is not None and "procStart" in live:
+        return str(live["procStart"]) == str(process.ticks)
+    started = live.get("startedAt")
+    return isinstance(started, int | float) and started / 1000 >= process.started - SLACK_S
