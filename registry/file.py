@@ -1,128 +1,273 @@
-"""`registry.yaml` on disk: read by anybody at any time, replaced whole by its one writer."""
+"""`registry.yaml`: read by anybody at any time, edited in place by its one writer, and by people."""
 
-import io
-import os
-from collections.abc import Collection, Mapping
+import contextlib
+import time
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-from ruamel.yaml import YAML
+from registry import disk
+from registry.disk import Content, Stamp
+from registry.document import Document, EditRefused
+from registry.faults import BadRegistry, CantBeEdited, ChangedMeanwhile, LateSave
+from registry.late import OldFiles
+from registry.migrations import VERSION, migrated
+from registry.nodes import Fault, place_of
+from registry.planning import Edit, Put, Remove
+from registry.records import AgentRecord, EndedSession
+from registry.validation import Validated, fields_of
 
-from registry.records import AgentRecord
-from shared.errors import MusterError
-from shared.yaml_text import NotYaml, line_of, load
-
-VERSION = 1
 HEADER = "# What runs, and what became of it. Kept by Muster's registrar; comments and keys of your own stay.\n"
 
+NEW_FILE = f"{HEADER}version: {VERSION}\nagents: {{}}\n"
 
-Stamp = tuple[int, int, int]
-"""Inode, time and size: what a file is known by."""
+NOTHING = Document(())
+"""What is written where there is no file."""
 
-
-class BadRegistry(MusterError):
-    """The file was edited into something that can't be read."""
+SETTLED_AFTER_NS = 100_000_000
+"""A file system's clock ticks in milliseconds: a younger file may change once more without looking changed."""
 
 
 class RegistryFile:
-    """The records, read again whenever the file changed."""
+    """The records, read again whenever the file changed; only what changed in it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._yaml = YAML(typ="rt")
-        self._document: Any = None
-        self._records: dict[str, AgentRecord] = {}
-        self._seen: Stamp | None = None
+        self._looked: Content | None = None
+        """What the file was when we last looked."""
+        self._settled = False
+        self._fault: BadRegistry | None = None
+        self._basis: bytes | None = None
+        """What the caller knows: the file as it was when `records` last answered, or as we wrote it."""
+        self._written: bytes | None = None
+        self._document: Document | None = None
+        self._current: Document | None = None
+        """The document as of our version; edits start from it."""
+        self._agents = Validated(AgentRecord)
+        self._ended = Validated(EndedSession)
+        self._old = OldFiles()
+
+    # --- reading ---
 
     def records(self) -> Mapping[str, AgentRecord]:
-        """All records by agent. Raises BadRegistry, with the line, for a file that can't be read."""
-        stamp = self._stamp()
-        if stamp != self._seen:
-            self._document, self._records = self._read()
-            self._seen = stamp
-        return self._records
+        """All records by agent. Raises BadRegistry, with line and column, for a file that can't be read."""
+        self._refresh()
+        self._basis = self._looked.data if self._looked is not None else None
+        return self._agents.by_name
+
+    def history(self) -> Mapping[str, EndedSession]:
+        """Sessions that are over, by spawn id. Raises BadRegistry, as `records` does."""
+        document = self._refresh()
+        assert self._document is not None  # noqa: S101 - it was just read
+        self._ended.take(document.history, self._document, self.path)
+        return self._ended.by_name
 
     def last_good(self) -> Mapping[str, AgentRecord]:
         """The records as they were last read or written, whatever has become of the file."""
-        if self._seen is None:
+        if self._current is None:
             return self.records()
-        return self._records
+        return self._agents.by_name
 
-    def write(self, changes: Mapping[str, AgentRecord], gone: Collection[str] = ()) -> None:
-        """Put changed records in their place and take out those that are gone; what else is in the file stays."""
-        self.records()
-        for agent in gone:
-            self._document["agents"].pop(agent, None)
-        for agent, record in changes.items():
-            entry = self._document["agents"].setdefault(agent, {})
-            entry.update(record.model_dump(mode="json", exclude_none=True))
-            for key in [key for key, value in record.model_dump().items() if value is None]:
-                entry.pop(key, None)
-        text = io.StringIO()
-        self._yaml.dump(self._document, text)
-        self._seen = _replace(self.path, text.getvalue())
-        kept = {agent: record for agent, record in self._records.items() if agent not in gone}
-        self._records = {**kept, **changes}
+    @property
+    def document(self) -> Document:
+        """The text last read or written, and what it says."""
+        if self._document is None:
+            self._refresh()
+        assert self._document is not None  # noqa: S101 - it was just read
+        return self._document
 
-    def _read(self) -> tuple[Any, dict[str, AgentRecord]]:
+    def changed(self) -> bool:
+        """Whether the file is another than the one that was last read or written."""
         try:
-            text = self.path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            text = f"{HEADER}version: {VERSION}\nagents: {{}}\n"
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadRegistry(f"{self.path} can't be read: {error}") from error
+            return self._look() is not None
+        except BadRegistry:
+            return True
+
+    # --- writing ---
+
+    def write(
+        self,
+        changes: Mapping[str, AgentRecord] | None = None,
+        gone: Collection[str] = (),
+        ended: Mapping[str, EndedSession] | None = None,
+        pruned: Collection[str] = (),
+    ) -> None:
+        """Put changed records in their place and take out those that are gone; whatever else is in the file stays.
+
+        Raises ChangedMeanwhile, with nothing written, when somebody edited the file since `records` last read it;
+        OSError, with nothing written either, when the disk does not take it.
+        """
+        if self._current is None:
+            self.records()
+        if self._fault is not None and self._look() is None:
+            raise self._fault
+        path = self._target()
+        with disk.locked(path.parent):
+            disk.clean_up(path)
+            now = disk.read(path)
+            if now.data != self._basis:
+                raise ChangedMeanwhile(self.path)
+            edits = [*self._edits(changes or {}, gone, ended or {}, pruned)]
+            edited = self._edited(edits)
+            data = edited.text.encode()
+            if data == now.data or (now.data is None and not edits):
+                return
+            stamp = self._put_in_place(path, now, data)
+        self._looked, self._settled, self._basis = Content(stamp, data), False, data
+        self._document = self._current = edited
+        self._agents.take(edited.agents, edited, self.path)
+
+    def take_up_late_save(self) -> bool:
+        """Put in place what an editor wrote into a file that we had swapped out; whether there was any.
+
+        It then is an edit like any other. Raises LateSave when the file has been edited since by somebody else: then
+        both are kept.
+        """
+        save = self._old.late_save()
+        if save is None:
+            return False
+        path = self._target()
+        with disk.locked(path.parent):
+            disk.clean_up(path)
+            now = disk.read(path)
+            if not save.overtaken and now.data is not None and now.data == self._written:
+                with contextlib.suppress(ChangedMeanwhile):
+                    self._put_in_place(path, now, save.data)
+                    return True
+            kept = disk.free_name(path, "late")
+            disk.replace(kept, Content(disk.NO_FILE, None), save.data)
+        raise LateSave(self.path, kept)
+
+    def set_aside(self) -> Path | None:
+        """Give the file another name, so that a new one can be made; None if there is none."""
+        path = self._target()
+        with disk.locked(path.parent):
+            aside = path.with_name(f"{path.name}.before-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+            if aside.exists():
+                aside = disk.free_name(path, aside.name.removeprefix(f"{path.name}."))
+            try:
+                path.rename(aside)
+            except FileNotFoundError:
+                return None
+            disk.sync_directory(path.parent)
+        return aside
+
+    def _put_in_place(self, path: Path, now: Content, data: bytes) -> Stamp:
+        """Replace the file, and keep an eye on whatever had its name before."""
         try:
-            document = load(text)
-        except NotYaml as fault:
-            raise self._bad(fault.line, f"not YAML: {fault.problem}") from fault
+            replaced = disk.replace(path, now, data)
+        except ChangedMeanwhile as changed:
+            if changed.left is not None:
+                self._old.keep(changed.left)
+            raise
+        if replaced.out is not None:
+            self._old.keep(replaced.out)
+        self._written = data
+        return replaced.stamp
+
+    def _edits(
+        self,
+        changes: Mapping[str, AgentRecord],
+        gone: Collection[str],
+        ended: Mapping[str, EndedSession],
+        pruned: Collection[str],
+    ) -> Iterator[Edit]:
+        document = self._current
+        assert document is not None  # noqa: S101 - `write` has read it
+        yield from (Remove("agents", name) for name in gone if name in document.agents)
+        yield from (Remove("history", name) for name in pruned if name in document.history)
+        for name, record in changes.items():
+            entry = document.agents.get(name) if name not in gone else None
+            if fields := fields_of(record, entry, self._agents.known(entry)):
+                yield Put("agents", name, fields)
+        for name, session in ended.items():
+            entry = document.history.get(name) if name not in pruned else None
+            if fields := fields_of(session, entry, self._ended.known(entry)):
+                yield Put("history", name, fields)
+
+    def _edited(self, edits: list[Edit]) -> Document:
+        assert self._current is not None  # noqa: S101 - `write` has read it
         try:
-            agents = document["agents"]
-            entries = agents.items()
-            agents.fa.set_block_style()
-        except (TypeError, KeyError, AttributeError) as error:
-            raise self._bad(1, "it must have a mapping `agents`") from error
-        return document, {str(name): self._record(document, name, entry) for name, entry in entries}
+            return self._current.edit(edits) if edits else self._current
+        except EditRefused as refused:
+            raise CantBeEdited(self.path) from refused
 
-    def _record(self, document: Any, name: str, entry: Any) -> AgentRecord:
+    # --- looking ---
+
+    def _target(self) -> Path:
+        """The file itself, where the path is a link to it."""
+        return Path(self.path).resolve()
+
+    def _refresh(self) -> Document:
+        """The document as it is on disk now, in our version."""
+        content = self._look()
+        if content is not None:
+            if self._written is not None and content.data != self._written:
+                self._old.overtake()
+            self._looked, self._fault = content, None
+            self._settled = time.time_ns() - content.stamp[1] > SETTLED_AFTER_NS
+            try:
+                self._read(content)
+            except BadRegistry as fault:
+                self._fault = fault
+        if self._fault is not None:
+            raise self._fault
+        assert self._current is not None  # noqa: S101 - there is no fault
+        return self._current
+
+    def _look(self) -> Content | None:
+        """The content of the file if it is not the one that we know, else None."""
+        known = self._looked
         try:
-            return AgentRecord.model_validate(entry)
-        except ValidationError as error:
-            fault = error.errors(include_url=False)[0]
-            where = ("agents", name, *fault["loc"])
-            said = f"{'.'.join(map(str, where))}: {fault['msg']}"
-            raise self._bad(line_of(document, where), said) from error
+            stamp = disk.stamp(self.path)
+            if known is not None and stamp == known.stamp and (self._settled or known.data is None):
+                return None
+            content = disk.read(self.path)
+        except OSError as error:
+            self._looked = None
+            self._fault = BadRegistry.unreadable(self.path, error.strerror or error)
+            raise self._fault from error
+        if known is not None and content.data == known.data:
+            self._looked = content
+            self._settled = time.time_ns() - content.stamp[1] > SETTLED_AFTER_NS
+            return None
+        return content
 
-    def _bad(self, line: int, said: str) -> BadRegistry:
-        return BadRegistry(f"{self.path}, line {line}: {said}; the last good state goes on")
-
-    def _stamp(self) -> Stamp:
+    def _read(self, content: Content) -> None:
+        if content.data is None:
+            self._agents.take({}, NOTHING, self.path)
+            self._document, self._current = NOTHING, Document.parse(NEW_FILE)
+            return
         try:
-            return _stamp(self.path.stat())
-        except FileNotFoundError:
-            return (0, 0, 0)
+            document = Document.parse(self._decoded(content.data), self._document)
+        except Fault as fault:
+            raise self._bad(fault.line, fault.column, fault.problem) from fault
+        if not document.has("agents"):
+            raise self._bad(1, 1, "it must have a mapping `agents`")
+        version = self._version(document)
+        try:
+            current = migrated(document, version)
+        except EditRefused as refused:
+            raise self._bad(1, 1, f"it can't be brought from version {version} to {VERSION}") from refused
+        self._agents.take(current.agents, document, self.path)
+        self._document, self._current = document, current
 
+    def _decoded(self, data: bytes) -> str:
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line, column = place_of(data[: error.start].decode("utf-8", "replace"), error.start)
+            raise self._bad(line, column, f"the byte {data[error.start]:#04x} is no UTF-8 text") from error
 
-def _stamp(status: os.stat_result) -> Stamp:
-    return (status.st_ino, status.st_mtime_ns, status.st_size)
+    def _version(self, document: Document) -> int:
+        version: Any = document.version if document.has("version") else 1
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+            raise self._bad(*document.place("version"), "`version` must be a whole number from 1 on")
+        if version > VERSION:
+            said = f"its version {version} was written by a newer Muster; upgrade, or set it aside"
+            raise self._bad(*document.place("version"), said)
+        return version
 
-
-def _replace(path: Path, text: str) -> Stamp:
-    """Write a whole new file, then rename: a crash at any instant leaves the old one or the new one.
-
-    Answers what the new one is known by, taken before anybody else can edit it.
-    """
-    fresh = path.with_name(f".{path.name}.new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-        stamp = _stamp(os.fstat(file.fileno()))
-    fresh.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-    return stamp
+    def _bad(self, line: int, column: int, said: str) -> BadRegistry:
+        return BadRegistry.at(self.path, line, column, said)

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from registry.records import AgentRecord
+from registry.records import AgentRecord, EndedSession
 from shared.events import (
     AgentAdopted,
     AgentDeleted,
@@ -168,3 +168,13 @@ def _ended(record: AgentRecord, status: Status, at: datetime, reason: str, drift
 
 def _without(drifts: list[str], kind: str) -> list[str]:
     return [each for each in drifts if each != kind]
+
+
+def endings(agent: str, before: AgentRecord | None, after: AgentRecord | None, at: datetime) -> dict[str, EndedSession]:
+    """The sessions whose end an event told, or told more of, by their spawn ids: what the history keeps."""
+    over = [after] if after is not None and after != before else []
+    if before is not None and before.is_running and (after is None or after.spawn != before.spawn):
+        # Nobody told its end before what came after it.
+        reason = "another session took its place" if after is not None else "its record was given up"
+        over.append(before.model_copy(update=_ended(before, Status.TERMINATED, at, reason)))
+    return {each.spawn: ended for each in over if each.spawn and (ended := each.ending(agent)) is not None}

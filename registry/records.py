@@ -20,12 +20,11 @@ class AgentRecord(AgentFacts):
         return self.status is Status.RUNNING
 
     def ending(self, agent: str) -> "EndedSession | None":
-        """How its session ended; None while it runs, or when that is not known."""
-        if self.is_running or self.ended is None:
+        """How its session ended; None while it runs, or where no session was."""
+        if self.is_running or self.ended is None or self.spawn is None:
             return None
-        return EndedSession(
-            agent=agent, **{name: getattr(self, name) for name in EndedSession.model_fields if name != "agent"}
-        )
+        known = {name: getattr(self, name) for name in EndedSession.model_fields if name != "agent"}
+        return EndedSession(agent=agent, **known)
 
 
 class EndedSession(Data):

@@ -7,17 +7,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from registry import AgentRecord, fold
+from registry import AgentRecord, EndedSession, endings, fold
 from shared.events import (
+    AgentAdopted,
+    AgentDeleted,
     AgentExited,
     AgentGaveUp,
     AgentRestarted,
     AgentSpawned,
     AgentStopped,
+    DriftResolved,
+    DuplicateId,
     Envelope,
     Event,
+    Identified,
+    Moved,
     PaneDead,
     SessionMissing,
+    StaleId,
+    Unregistered,
+    WrongBackend,
 )
 from shared.states import Desired, Status
 
@@ -160,6 +169,132 @@ def test_a_state_says_what_the_record_says() -> None:
     assert state.model_dump(exclude={"agent"}) == record.model_dump()
 
 
+def test_a_record_has_what_the_start_said_and_when() -> None:
+    facts_ = {**facts("s1"), "role": "builds", "command": "claude", "parent": "boss", "level": 2, "job": "j1"}
+    record = recorded(AgentSpawned(**facts_))
+    assert (record.role, record.command, record.parent, record.level, record.job) == (
+        "builds",
+        "claude",
+        "boss",
+        2,
+        "j1",
+    )
+    assert (record.started, record.ended) == (START, None)
+    over = recorded(AgentSpawned(**facts_), exited(status=-9), GAVE_UP)
+    assert (over.ended, over.exit_status) == (START + timedelta(seconds=1), -9), "it ended once"
+
+
+# --- drifts that end nothing ---
+
+
+def identified(conversation: str, transcript: str | None = None, spawn: str = "s1") -> Identified:
+    return Identified(agent="builder", spawn=spawn, conversation=conversation, transcript=transcript)
+
+
+WRONG = WrongBackend(agent="builder", spawn="s1", expected="claude", found=None, command="bash")
+STALE = StaleId(agent="builder", spawn="s1", conversation="c1", transcript="/t")
+DUPLICATE = DuplicateId(agent="builder", spawn="s1", conversation="c1", others=["other"])
+
+
+def resolved(kind: str) -> DriftResolved:
+    return DriftResolved(agent="builder", spawn="s1", drift=kind, reason="it is so no longer")
+
+
+def test_a_conversation_that_appears_is_recorded_and_those_before_it_are_kept() -> None:
+    record = recorded(spawned(), identified("c1"), identified("c1", "/t/c1"), identified("c2", "/t/c2"))
+    assert (record.conversation, record.transcript, record.earlier) == ("c2", "/t/c2", ["c1"])
+    back = recorded(spawned(), identified("c1"), identified("c2"), identified("c1"))
+    assert (back.conversation, back.earlier) == ("c1", ["c2"])
+    assert len(recorded(spawned(), *(identified(f"c{n}") for n in range(100))).earlier) == 20
+
+
+def test_a_conversation_that_is_taken_up_again_is_where_it_was() -> None:
+    resumed = restarted("s2").model_copy(update={"conversation": "c1"})
+    record = recorded(spawned(), identified("c1", "/t/c1"), missing(), resumed)
+    assert (record.conversation, record.transcript) == ("c1", "/t/c1")
+    fresh = recorded(spawned(), identified("c1", "/t/c1"), missing(), restarted("s2"))
+    assert (fresh.conversation, fresh.transcript) == (None, None)
+
+
+def test_open_drifts_stay_until_they_are_resolved() -> None:
+    assert recorded(spawned(), WRONG, DUPLICATE, WRONG).drifts == ["duplicate_id", "wrong_backend"]
+    assert recorded(spawned(), WRONG, DUPLICATE, resolved("wrong_backend")).drifts == ["duplicate_id"]
+    assert recorded(spawned(), STALE, identified("c2")).drifts == []
+
+
+def test_what_ends_closes_what_was_about_a_running_program() -> None:
+    assert recorded(spawned(), WRONG, DUPLICATE, STALE, stopped()).drifts == ["stale_id"]
+    assert recorded(spawned(), WRONG, missing()).drifts == ["missing"]
+
+
+def test_a_move_is_recorded() -> None:
+    moved = Moved(
+        agent="builder", spawn="s1", session="new", workspace="/w", was_session="builder", was_workspace="/work/s1"
+    )
+    record = recorded(spawned(), moved)
+    assert (record.session, record.workspace, record.status) == ("new", "/w", Status.RUNNING)
+
+
+def found(spawn: str | None) -> Unregistered:
+    return Unregistered(**{**facts(spawn or "s"), "spawn": spawn, "command": "claude"})
+
+
+def test_a_session_of_ours_that_was_found_is_recorded_as_running() -> None:
+    record = recorded(found("s1"))
+    assert (record.status, record.spawn, record.desired) == (Status.RUNNING, "s1", Desired.RUNNING)
+    again = recorded(spawned(), identified("c1", "/t/c1"), missing(), found("s1"))
+    assert (again.status, again.conversation, again.drifts) == (Status.RUNNING, "c1", [])
+    assert recorded(spawned(), found("s2")).spawn == "s2"
+
+
+def test_a_strangers_session_is_recorded_when_it_is_adopted() -> None:
+    assert after(found(None)) is None
+    assert recorded(spawned(), found(None)) == recorded(spawned())
+    assert recorded(found(None), AgentAdopted(**facts("s1"))).status is Status.RUNNING
+
+
+# --- how sessions ended ---
+
+
+def ended(*told: Event) -> dict[str, EndedSession]:
+    record: AgentRecord | None = None
+    history: dict[str, EndedSession] = {}
+    for second, event in enumerate(told):
+        envelope = at(event, second)
+        now = fold(record, envelope)
+        history |= endings("builder", record, now, envelope.time)
+        record = now
+    return history
+
+
+@pytest.mark.parametrize(
+    ("event", "status"),
+    [
+        (stopped(), Status.STOPPED),
+        (exited(), Status.EXITED),
+        (missing(), Status.TERMINATED),
+        (dead(), Status.EXITED),
+        (restarted(), Status.TERMINATED),
+        (AgentDeleted(agent="builder", spawn="s1", reason="asked for"), Status.TERMINATED),
+    ],
+)
+def test_each_session_has_one_end(event: Event, status: Status) -> None:
+    history = ended(spawned(), event)
+    assert {spawn: (each.agent, each.status) for spawn, each in history.items()} == {"s1": ("builder", status)}
+    assert history["s1"].started == START
+    assert history["s1"].ended == START + timedelta(seconds=1)
+
+
+def test_what_is_known_later_of_an_end_goes_over_what_was_known_first() -> None:
+    assert ended(spawned(), missing(), exited(status=1))["s1"].exit_status == 1
+    assert ended(spawned(), exited(), GAVE_UP)["s1"].status is Status.GAVE_UP
+    assert ended(spawned(), stopped(), restarted())["s1"].status is Status.STOPPED
+
+
+def test_what_runs_has_no_end() -> None:
+    assert ended(spawned(), identified("c1"), WRONG) == {}
+
+
 # --- any sequence ---
 
 spawns = st.sampled_from(["s1", "s2", "s3"])
@@ -171,6 +306,8 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(missing, spawns),
     st.builds(dead, spawns),
     st.just(GAVE_UP),
+    st.sampled_from([WRONG, STALE, DUPLICATE, resolved("wrong_backend")]),
+    st.builds(found, spawns),
 )
 histories = st.lists(events, max_size=8).map(lambda told: [at(event, second) for second, event in enumerate(told)])
 
