@@ -2,10 +2,19 @@
 
 from shared.tmux.client import Tmux
 from shared.tmux.control import Answer
-from shared.tmux.errors import NoSession, NotTyped, SessionExists, TmuxMissing, TmuxUnavailable, WrongSpawn
-from shared.tmux.panes import Pane
+from shared.tmux.errors import (
+    AlreadyStamped,
+    NoSession,
+    NotTyped,
+    SessionExists,
+    TmuxMissing,
+    TmuxUnavailable,
+    WrongSpawn,
+)
+from shared.tmux.rows import Pane
 
 __all__ = [
+    "AlreadyStamped",
     "Answer",
     "NoSession",
     "NotTyped",

@@ -2,7 +2,8 @@
 
 One control-mode client stays attached to the server. Questions go over it in batches, and what tmux tells unasked
 calls `on_change`. A silent server raises and never reads as "no sessions"; only tmux's own word for it does.
-The words are in `panes`, their framing in `control`, the wire in `connection`.
+The words are in `panes` and `stamps`, what is read of panes in `rows`, the framing in `control`, the wire in
+`connection`.
 """
 
 import os
@@ -17,10 +18,12 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from shared.tmux import panes as words
+from shared.tmux import stamps as marking
 from shared.tmux.calm import Calm, directory_of
 from shared.tmux.connection import LEAVE_S, Connection
 from shared.tmux.control import Answer, Garbled, Line, line
 from shared.tmux.errors import (
+    AlreadyStamped,
     ConnectionLost,
     NoSession,
     NotTyped,
@@ -30,7 +33,8 @@ from shared.tmux.errors import (
     WrongSpawn,
 )
 from shared.tmux.orphans import end_with_parent
-from shared.tmux.panes import KEEP, KEEPER, LIST, LIST_CAREFULLY, MOVE, TIDY, Pane
+from shared.tmux.panes import KEEP, KEEPER, MOVE, SERVER, TIDY
+from shared.tmux.rows import LIST, LIST_CAREFULLY, Pane, panes_in
 
 # How often a question is put when the connection ends under it: a client attached to a session that is killed is
 # sent away, and the next one may meet the same fate.
@@ -65,6 +69,12 @@ class Tmux:
         self._calm = Calm(directory_of(socket))
         self._connection: Connection | None = None
         self._is_kept = False
+        self._server: str | None = None
+
+    @property
+    def server(self) -> str | None:
+        """Which tmux server answered last, never the same as of another one; None when it said that there is none."""
+        return self._server
 
     @property
     def connected(self) -> bool:
@@ -73,17 +83,23 @@ class Tmux:
         return connection is not None and not connection.ended.is_set()
 
     def look(self) -> list[Pane]:
-        """Give every session's first pane; [] only if tmux said surely that it has no session."""
+        """Give the panes of agents and those in which somebody's agent may run; [] only if tmux said surely that it
+        has no session.
+
+        Of a session with stamps that is the first pane, of any other each pane that has stamps of its own and each
+        that has none, a session's first pane before its others.
+        """
         try:
             panes = self._list()
         except NoSession:
+            self._server = None
             return []
         agents = [pane for pane in panes if pane.session != KEEPER]
         if len(agents) == len(panes):
             self._is_kept = False  # somebody ended the keeper, and tmux may have moved us elsewhere
         elif not self._is_kept:
             self._move()
-        if any(pane.dead and pane.dead_status is None for pane in agents):
+        if any(pane.dead and pane.dead_status is None for pane in agents if pane.is_stamped):
             self._remind()
         return agents
 
@@ -140,18 +156,18 @@ class Tmux:
             return _panes_or_raise(answer, "new-session")[0]
         raise TmuxUnavailable("new-session", "every connection ended before the answer")
 
-    def kill(self, session_id: str, *, spawn: str | None = None) -> bool:
-        """End exactly this session; False if it is gone already. Its programs get SIGHUP and nothing more.
+    def kill(self, target: str, *, spawn: str | None = None) -> bool:
+        """End exactly this session, or, by the id of a pane, this pane alone; False if it is gone already.
 
-        With `spawn`, tmux compares the stamp in the same step, and WrongSpawn is raised if it is another: ids
-        begin at $0 again in a new server.
+        Its programs get SIGHUP and nothing more. With `spawn`, tmux compares the stamp in the same step, and
+        WrongSpawn is raised if it is another: ids begin at $0 and %0 again in a new server.
         """
         try:
-            answer = self._ask_safely(words.kill(session_id, spawn), TIDY, changes=True)[0]
+            answer = self._ask_safely(marking.kill(target, spawn), TIDY, changes=True)[0]
         except NoSession:
             return False
-        if spawn and answer.ok and answer.text:
-            raise WrongSpawn(session_id, spawn, answer.lines[0].removeprefix("spawn "))
+        if spawn and (found := _other_spawn(answer)) is not None:
+            raise WrongSpawn(target, spawn, found)
         return _is_there(answer, "kill-session")
 
     def paste(self, pane_id: str, text: str, *, spawn: str) -> None:
@@ -179,23 +195,51 @@ class Tmux:
             return False
         return answer.text != "target pane has exited" and _is_there(answer, "pipe-pane")
 
-    def stamp(self, session: str, *, agent: str, spawn: str, fleet: str) -> Pane | None:
-        """Take over a session that somebody else started; None if there is none of that name."""
-        stamps = {"agent": agent, "spawn": spawn, "fleet": fleet}
+    def unpipe(self, pane_id: str) -> bool:
+        """End the pipe of a pane, whoever made it; False if the pane is gone."""
         try:
-            # By its id: as a target, a name may be read as something else.
-            pane = next(pane for pane in self.look() if pane.session == session)
-            answer = self._ask_safely(words.stamp(pane, stamps))[0]
-        except (NoSession, StopIteration):
-            return None
-        return _panes_or_raise(answer, "set-option")[0] if _is_there(answer, "set-option") else None
-
-    def unstamp(self, session_id: str, *, rename: str | None = None) -> bool:
-        """Let go of a session: it goes on as anybody's, under another name if one is given. False if it is gone."""
-        try:
-            return _is_there(self._ask_safely(words.unstamp(session_id, rename), changes=True)[0], "set-option")
+            return _is_there(self._ask_safely(words.unpipe(pane_id))[0], "pipe-pane")
         except NoSession:
             return False
+
+    def stamp(self, session: str, *, agent: str, spawn: str, fleet: str, pane_id: str | None = None) -> Pane | None:
+        """Take over a session that somebody else started, or one pane of it alone; None if there is no such.
+
+        tmux looks in the same step whether it is somebody's already, and AlreadyStamped is raised if it is. A session
+        is, too, if one of its panes is.
+        """
+        stamps = {"agent": agent, "spawn": spawn, "fleet": fleet}
+        wanted = [pane for pane in self.look() if pane.session == session and pane_id in (None, pane.pane_id)]
+        if not wanted:
+            return None
+        try:
+            # By its id: as a target, a name may be read as something else.
+            answer = self._ask_safely(marking.stamp(wanted[0], stamps, pane_only=pane_id is not None))[0]
+        except NoSession:
+            return None
+        if answer.ok and answer.text.startswith(marking.TAKEN):
+            fleets = [said for line in answer.lines if (said := line.removeprefix(marking.TAKEN))]
+            what = f"the pane {pane_id} of the session {session!r}" if pane_id else f"the session {session!r}"
+            raise AlreadyStamped(what, fleets[0] if fleets else "")
+        if not _is_there(answer, "set-option"):
+            return None
+        return next(pane for pane in _panes_or_raise(answer, "set-option") if pane.spawn == spawn)
+
+    def unstamp(
+        self, target: str, *, spawn: str | None = None, rename: str | None = None, left: str | None = None
+    ) -> bool:
+        """Let go of a session, or, by the id of a pane, of this pane: it goes on as anybody's. False if it is gone.
+
+        A session gets another name if one is given. `left` is kept with it, for `Pane.left`. Spawns are compared as
+        `kill` does it; what bears no stamp is let go already.
+        """
+        try:
+            answer = self._ask_safely(marking.unstamp(target, spawn, rename=rename, left=left), changes=True)[0]
+        except NoSession:
+            return False
+        if spawn and (found := _other_spawn(answer)):
+            raise WrongSpawn(target, spawn, found)
+        return _is_there(answer, "set-option")
 
     def variables(self) -> set[str]:
         """The names in the environment that every new session would get from the server.
@@ -277,7 +321,8 @@ class Tmux:
             self._knock()
             with self._calm.connecting():
                 self._connection = self._attach()
-                self._is_kept = self._connection.ask([MOVE], deadline)[0].ok
+                moved, server = self._connection.ask([MOVE, SERVER], deadline)
+                self._is_kept, self._server = moved.ok, server.text or None
         return self._connection
 
     def _knock(self) -> None:
@@ -371,7 +416,7 @@ def _environment() -> dict[str, str]:
 def _panes(answer: Answer) -> list[Pane]:
     if not answer.ok or not answer.text:
         raise Garbled(answer.text)
-    return words.first_panes(answer.lines)
+    return panes_in(answer.lines)
 
 
 def _panes_or_raise(answer: Answer, asked: str) -> list[Pane]:
@@ -379,6 +424,13 @@ def _panes_or_raise(answer: Answer, asked: str) -> list[Pane]:
         return _panes(answer)
     except Garbled as error:
         raise TmuxUnavailable(asked, str(error)) from error
+
+
+def _other_spawn(answer: Answer) -> str | None:
+    """The stamp that was found where another was expected; empty where there was none."""
+    if not answer.ok or not answer.text.startswith(marking.SPAWN):
+        return None
+    return answer.lines[0].removeprefix(marking.SPAWN)
 
 
 def _text(output: bytes) -> str:

@@ -32,12 +32,21 @@ class SessionExists(MusterError):
 
 
 class WrongSpawn(MusterError):
-    """A session that was to be killed is not the one that was meant."""
+    """What was to be ended or let go is not what was meant."""
 
-    def __init__(self, session_id: str, expected: str, found: str) -> None:
+    def __init__(self, target: str, expected: str, found: str) -> None:
+        what = "pane" if target.startswith("%") else "session"
         super().__init__(
-            f"tmux session {session_id} was not killed: its spawn stamp is {found!r}, not {expected!r}; look again"
+            f"tmux {what} {target} was left alone: its spawn stamp is {found!r}, not {expected!r}; look again"
         )
+
+
+class AlreadyStamped(MusterError):
+    """What was to be taken over belongs to somebody."""
+
+    def __init__(self, what: str, fleet: str) -> None:
+        super().__init__(f"{what} belongs to the fleet with the stamp {fleet!r} already; have that one forget it first")
+        self.fleet = fleet
 
 
 class NotTyped(MusterError):

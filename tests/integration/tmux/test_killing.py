@@ -8,7 +8,7 @@ from tests.integration.tmux.server import SLEEPER, Server
 
 def test_killing_by_id_and_stamp(server: Server) -> None:
     one, two = server.start("one"), server.start("two")
-    with pytest.raises(WrongSpawn, match=r"session \$0 was not killed: its spawn stamp is 'one-1', not 'other'"):
+    with pytest.raises(WrongSpawn, match=r"session \$0 was left alone: its spawn stamp is 'one-1', not 'other'"):
         server.tmux.kill(one.session_id, spawn="other")
     assert {pane.session for pane in server.tmux.look()} == {"one", "two"}
     assert server.tmux.kill(one.session_id, spawn="one-1") is True

@@ -2,12 +2,13 @@
 
 import os
 import signal
+import threading
 from contextlib import suppress
 
 import pytest
 
 from shared.errors import MusterError
-from shared.tmux import Pane, WrongSpawn
+from shared.tmux import AlreadyStamped, Pane, Tmux, WrongSpawn
 from tests.integration.tmux.server import SLEEPER, Server, eventually, has_ended
 
 STAMPS = {"agent": "builder", "spawn": "s-1", "fleet": "home fleet"}
@@ -39,11 +40,53 @@ def test_a_stamped_session_is_ours(server: Server, theirs: Pane) -> None:
     assert [pane.session for pane in server.tmux.look()] == ["theirs-too"]
 
 
-def test_a_new_stamp_replaces_an_old_one(server: Server, theirs: Pane) -> None:
+def test_what_is_somebodys_is_not_taken(server: Server, theirs: Pane) -> None:
     server.tmux.stamp("theirs", **STAMPS)
-    newer = {"agent": "reviewer", "spawn": "s-2", "fleet": "away"}
-    server.tmux.stamp("theirs", **newer)
-    assert stamps(server.pane("theirs")) == newer
+    other = server.watch()
+    with pytest.raises(AlreadyStamped, match=r"the session 'theirs' belongs to the fleet with the stamp 'home fleet'"):
+        other.stamp("theirs", agent="reviewer", spawn="s-2", fleet="away")
+    other.close()
+    assert stamps(server.pane("theirs")) == STAMPS
+    assert server.tmux.stamp("theirs", **STAMPS) == server.pane("theirs"), "the same again is done already"
+
+
+def test_of_two_that_take_it_at_once_one_does(server: Server, theirs: Pane) -> None:
+    others = [server.watch() for _ in range(4)]
+    for other in others:
+        other.look()
+    outcomes: list[str] = []
+
+    def take(place: int, tmux: Tmux) -> None:
+        try:
+            pane = tmux.stamp("theirs", agent="a", spawn=f"s-{place}", fleet=f"fleet-{place}")
+            outcomes.append(pane.spawn or "" if pane else "gone")
+        except AlreadyStamped:
+            outcomes.append("taken")
+
+    threads = [threading.Thread(target=take, args=each) for each in enumerate(others)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for other in others:
+        other.close()
+    assert sorted(outcomes) == sorted([*["taken"] * 3, server.pane("theirs").spawn or ""])
+
+
+def test_what_was_left_says_so_until_it_is_taken_again(server: Server, theirs: Pane) -> None:
+    server.tmux.stamp("theirs", **STAMPS)
+    with pytest.raises(WrongSpawn, match=r"session \$0 was left alone"):
+        server.tmux.unstamp(theirs.session_id, spawn="s-2")
+    assert server.tmux.unstamp(theirs.session_id, spawn="s-1", left="home fleet")
+    assert server.tmux.unstamp(theirs.session_id, spawn="s-1", left="home fleet"), "it is let go already"
+    pane = server.pane("theirs")
+    assert (stamps(pane), pane.left) == (dict.fromkeys(STAMPS), "home fleet")
+    assert server.pane("theirs-too").left is None
+    again = server.tmux.stamp("theirs", **STAMPS)
+    assert again is not None
+    assert server.tmux.unstamp(theirs.session_id)
+    assert server.pane("theirs").left is None
+    assert not server.tmux.unstamp("$99", spawn="s-1")
 
 
 def test_a_stamped_session_stays_when_its_program_ends_and_that_is_pushed(server: Server, theirs: Pane) -> None:

@@ -25,7 +25,14 @@ def test_the_first_session_starts_the_server_and_connects(server: Server) -> Non
     assert Path(f"/proc/{pane.pid}/cwd").samefile(server.home)
     assert abs(pane.created - time.time()) < 60
     assert server.tmux.connected
-    (client,) = server.clients("#{client_pid}")
+    told: list[str] = []
+
+    def is_listed() -> bool:  # at times only after a while: see Server.told
+        told[:] = server.clients("#{client_pid}")
+        return bool(told)
+
+    eventually(is_listed)
+    (client,) = told
     assert os.getpgid(int(client)) != os.getpgid(0), "an interrupt at our terminal would end the connection"
     found = server.pane("one")
     assert (found.session_id, found.pane_id, found.pid) == (pane.session_id, pane.pane_id, pane.pid)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from shared.errors import MusterError
 from shared.tmux import panes as tmux_panes
+from shared.tmux import stamps as tmux_stamps
 from shared.tmux.client import NOTHING_THERE
 from shared.tmux.control import Block, Framer, Garbled, Notice, line, quote
-from shared.tmux.panes import Pane, first_panes, literal
+from shared.tmux.panes import literal
 
 # Words that a screen may show and that are framing elsewhere, beside any other text.
 TRAPS = st.sampled_from(["%end 7 3 1", "%error 7 3 1", "%begin 7 99 1", "%exit", "%e", "%sessions-changed", "", "%"])
@@ -139,63 +140,6 @@ def test_a_hash_is_kept_from_formats() -> None:
     assert literal("/a#[b]") == "/a###{l:[}b]"
 
 
-ROW = "$3\t%5\t77\t0\t\t\t1700\t1800\t0\t0\tbuilder\ts1\thome\tbuilder\tpython\t/work\t✳ thinking"
-
-
-def test_a_row_is_read() -> None:
-    assert first_panes([ROW]) == [
-        Pane(
-            session="builder",
-            session_id="$3",
-            pane_id="%5",
-            pid=77,
-            command="python",
-            dead=False,
-            dead_status=None,
-            path="/work",
-            title="✳ thinking",
-            created=1700,
-            activity=1800,
-            agent="builder",
-            spawn="s1",
-            fleet="home",
-        )
-    ]
-
-
-def test_a_log_and_a_mode_are_read() -> None:
-    rows = [ROW, ROW.replace("1800\t0\t0", "1800\t1\t0"), ROW.replace("1800\t0\t0", "1800\t0\t2")]
-    panes = [pane for row in rows for pane in first_panes([row])]
-    assert [(pane.piped, pane.in_mode) for pane in panes] == [(False, False), (True, False), (False, True)]
-
-
-@pytest.mark.parametrize(("said", "status"), [("1\t7\t", 7), ("1\t0\t", 0), ("1\t\t9", -9), ("1\t\t", None)])
-def test_how_a_program_ended(said: str, status: int | None) -> None:
-    (pane,) = first_panes([ROW.replace("77\t0\t\t", f"77\t{said}")])
-    assert (pane.dead, pane.dead_status) == (True, status)
-
-
-def test_a_program_whose_last_words_are_still_unread_is_not_dead() -> None:
-    (pane,) = first_panes([ROW.replace("77\t0\t\t", "77\t0\t7\t")])
-    assert (pane.dead, pane.dead_status) == (False, None)
-
-
-def test_a_session_without_stamps_has_none() -> None:
-    (pane,) = first_panes([ROW.replace("builder\ts1\thome\tbuilder", "\t\t\tbuilder")])
-    assert (pane.session, pane.agent, pane.spawn, pane.fleet) == ("builder", None, None, None)
-
-
-def test_the_first_pane_stands_for_its_session() -> None:
-    rows = [ROW.replace("%5", "%10"), ROW.replace("%5", "%9"), ROW.replace("%5", "%11"), ROW.replace("$3", "$4")]
-    assert [(pane.session_id, pane.pane_id) for pane in first_panes(rows)] == [("$3", "%9"), ("$4", "%5")]
-
-
-@pytest.mark.parametrize("row", ["", "no tabs", ROW + "\tmore", ROW.replace("77", "x"), ROW.replace("\t/work", "")])
-def test_a_row_that_can_not_be_read_is_not_left_out(row: str) -> None:
-    with pytest.raises(Garbled):
-        first_panes([ROW, row])
-
-
 @pytest.mark.parametrize("session", ["", "a.b", "a:b", "a b", "$1", "=a", "a\n", "é"])
 def test_a_name_that_tmux_would_change_is_refused(session: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="session"):
@@ -265,16 +209,21 @@ def test_what_is_no_key_is_not_pressed(key: str) -> None:
         tmux_panes.press("%1", "s1", ["a", key])
 
 
-@pytest.mark.parametrize("session_id", ["", "3", "a", "$", "$3a", "%3", "$3;", "$١"])
-def test_only_an_id_is_killed(session_id: str) -> None:
+@pytest.mark.parametrize("target", ["", "3", "a", "$", "$3a", "%", "%3a", "%3;", "$3;", "$١", "@3", "=a:"])
+def test_only_an_id_is_killed_or_let_go(target: str) -> None:
     with pytest.raises(ValueError, match="tmux id"):
-        tmux_panes.kill(session_id, None)
+        tmux_stamps.kill(target, None)
+    with pytest.raises(ValueError, match="tmux id"):
+        tmux_stamps.unstamp(target, "s1")
 
 
 @pytest.mark.parametrize("spawn", ["", "a,b", "a}", "#{pid}", "'"])
 def test_a_stamp_that_is_no_word_is_never_compared(spawn: str) -> None:
-    with pytest.raises(ValueError, match="spawn"):
-        tmux_panes.kill("$1", spawn)
+    for target in ("$1", "%1"):
+        with pytest.raises(ValueError, match="spawn"):
+            tmux_stamps.kill(target, spawn)
+        with pytest.raises(ValueError, match="spawn"):
+            tmux_stamps.unstamp(target, spawn)
     with pytest.raises(ValueError, match="spawn"):
         tmux_panes.paste("%1", spawn, "text")
     with pytest.raises(ValueError, match="spawn"):

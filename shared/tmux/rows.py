@@ -1,0 +1,138 @@
+"""What tmux tells of its panes, a row for each, and which of them are worth looking at. Pure, as `control`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shared.tmux.control import Garbled, line
+from shared.tmux.targets import PANE, exact
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One pane, as tmux tells it.
+
+    `dead_status` is what the program returned, or minus the signal that ended it; None while it runs and for
+    the moment in which tmux has not learned it yet.
+    """
+
+    session: str
+    session_id: str
+    pane_id: str
+    pid: int
+    command: str
+    dead: bool
+    dead_status: int | None
+    path: str
+    title: str
+    created: int
+    activity: int
+    agent: str | None
+    spawn: str | None
+    fleet: str | None
+    piped: bool = False
+    """Whether its output goes to a log."""
+    in_mode: bool = False
+    """Whether somebody scrolls in it: keys would go to tmux and not to the program."""
+    pane_only: bool = False
+    """Whether the stamps are this pane's alone: the rest of its session is people's, or other agents'."""
+    left: str | None = None
+    """The fleet that was told to forget it. It is nobody's now, until a person has it adopted again."""
+
+    @property
+    def target(self) -> str:
+        """What is the agent's, and is ended with it: the pane or the whole session."""
+        return self.pane_id if self.pane_only else self.session_id
+
+    @property
+    def is_stamped(self) -> bool:
+        return bool(self.agent or self.spawn or self.fleet)
+
+
+PANE_FORMAT = "\t".join(
+    (
+        *("#{session_id}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{pane_dead_status}"),
+        *("#{pane_dead_signal}", "#{session_created}", "#{window_activity}", "#{pane_pipe}", "#{pane_in_mode}"),
+        # tmux looks for an option at the pane first, then at its window, then at its session.
+        *("#{@muster_agent}", "#{@muster_spawn}", "#{@muster_fleet}", "#{@muster_pane}", "#{@muster_left}"),
+        *("#{session_name}", "#{pane_current_command}", "#{pane_current_path}", "#{pane_title}"),
+    )
+)
+# A program or directory may have a name with the line end or tab by which the list is read. This has tmux show `?`
+# for those, in more than half as much time again. Session names and titles never hold any.
+CAREFUL_FORMAT = PANE_FORMAT.replace("#{pane_current_", "#{s/[\x01-\x1f\x7f]/?/:pane_current_")
+LIST = line(("list-panes", "-a", "-F", PANE_FORMAT))
+LIST_CAREFULLY = line(("list-panes", "-a", "-F", CAREFUL_FORMAT))
+
+
+def panes_in(lines: Sequence[str]) -> list[Pane]:
+    """Read what `list-panes -F` said in PANE_FORMAT; raises Garbled rather than leave a pane out.
+
+    Of a stamped session comes the first pane, which stays the agent's when a person splits the window; of every other
+    session each pane, the first one first. A pane with stamps of its own comes in any case, and once: a window may be
+    in several sessions, of which the oldest counts. What such a session shows of another's agent is left out.
+    """
+    rows = [_pane(row) for row in lines]
+    sessions: dict[str, list[Pane]] = {}
+    for pane in rows:
+        sessions.setdefault(pane.session_id, []).append(pane)
+    if len(sessions) == len({pane.pane_id for pane in rows}) == len(rows):
+        return rows  # as where only agents are: there may be hundreds
+    for panes in sessions.values():
+        panes.sort(key=lambda pane: _number(pane.pane_id))
+    agents = {pane.pane_id: pane for pane in _of_agents(sessions)}
+    found: list[Pane] = []
+    for panes in sessions.values():
+        is_whole = any(_is_of_session(pane) for pane in panes)
+        found += (pane for pane in panes if pane is agents.get(pane.pane_id, None if is_whole else pane))
+    return found
+
+
+def _of_agents(sessions: dict[str, list[Pane]]) -> Iterator[Pane]:
+    """The panes that stand for agents; of one that is in several sessions, that in the oldest comes last."""
+    for session_id in sorted(sessions, key=_number, reverse=True):
+        whole = [pane for pane in sessions[session_id] if _is_of_session(pane)]
+        yield from whole[:1]
+        yield from (pane for pane in sessions[session_id] if pane.pane_only)
+
+
+def _is_of_session(pane: Pane) -> bool:
+    return pane.is_stamped and not pane.pane_only
+
+
+def _number(identifier: str) -> int:
+    return int(identifier[1:])
+
+
+def _pane(row: str) -> Pane:
+    try:
+        session_id, pane_id, pid, dead, status, signal, created, activity, *more, name, command, path, title = (
+            row.split("\t")
+        )
+        piped, in_mode, agent, spawn, fleet, stamped_pane, left = more
+        return Pane(
+            session=name,
+            session_id=session_id,
+            pane_id=exact(PANE, pane_id),
+            pid=int(pid),
+            command=command,
+            dead=dead == "1",
+            # tmux may know how the program ended before it has read the last of what the program wrote.
+            dead_status=_status(status, signal) if dead == "1" else None,
+            path=path,
+            title=title,
+            created=int(created),
+            activity=int(activity),
+            piped=piped == "1",
+            in_mode=bool(int(in_mode)),
+            agent=agent or None,
+            spawn=spawn or None,
+            fleet=fleet or None,
+            pane_only=stamped_pane == pane_id,
+            left=None if fleet else left or None,
+        )
+    except ValueError as error:
+        raise Garbled(f"not a line about a pane: {row!r}") from error
+
+
+def _status(status: str, signal: str) -> int | None:
+    return int(status) if status else -int(signal) if signal else None
