@@ -6,25 +6,23 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from services.spawner.adoption import backend_of
+from services.spawner.adopting import Adopting
 from services.spawner.asking import by, hold, sentence, spawn_of
 from services.spawner.decide import Known
 from services.spawner.endings import end_sessions
 from services.spawner.keeping import Begun, Keeper
+from services.spawner.logs import is_logged, log_of
+from services.spawner.refusal import Refusal
 from services.spawner.scene import Scene
 from services.spawner.sessions import Conversation, Order, can_resume
 from shared.commands import Adopt, AgentCommand, Delete, Forget, Restart, Resume, Spawn, SpawnAll, Stop, StopAll
-from shared.errors import MusterError, Retryable
-from shared.events import AgentAdopted, AgentDeleted, AgentRestarted, AgentResumed, AgentStopped
+from shared.errors import Retryable
+from shared.events import AgentDeleted, AgentRestarted, AgentResumed, AgentStopped
 from shared.fleet import Kind
 from shared.fleet.faults import allowed
 from shared.states import Desired
 from shared.tmux import Pane, Tmux
 from shared.turn import Asked
-
-
-class Refusal(MusterError):
-    """A command that can't be carried out as things are."""
 
 
 class SessionCommands:
@@ -34,6 +32,7 @@ class SessionCommands:
         self._tmux = tmux
         self._keeper = keeper
         self._purge = purge
+        self._adopting = Adopting(tmux, keeper)
         self.resting: set[str] = set()
         """Agents that were ended only for as long as this process lives: the fleet goes down, the wish stays."""
 
@@ -58,7 +57,8 @@ class SessionCommands:
                 case Forget(agent=agent):
                     self._forget(scene, asked, agent)
                 case Adopt():
-                    self._adopt(scene, asked, command)
+                    self._adopting.adopt(scene, asked, command)
+                    self.resting.discard(command.agent)
         except Retryable:
             raise
         except Exception as error:  # noqa: BLE001 - a command that fails is answered: else it would come again for ever
@@ -70,7 +70,7 @@ class SessionCommands:
         agent, fresh = command.agent, spawn_of(asked.request)
         self._must_be_declared(scene, agent)
         self.resting.discard(agent)
-        known = _wanted(scene.known(agent))
+        known = scene.known(agent).as_wanted()
         pane = _begun(scene, agent, fresh)
         if pane is not None and pane.spawn != fresh:
             scene.remember(agent, known)
@@ -94,7 +94,7 @@ class SessionCommands:
         started = [name for name in wanted if scene.running(name) is None]
         for agent in started:
             self.resting.discard(agent)
-            scene.remember(agent, _wanted(scene.known(agent)))
+            scene.remember(agent, scene.known(agent).as_wanted())
         said = f"{len(started)} are being started" if started else "all run already"
         scene.turn.answer(asked, said, agents=started)
 
@@ -102,7 +102,7 @@ class SessionCommands:
         agent, fresh = command.agent, spawn_of(asked.request)
         self._must_be_declared(scene, agent)
         self.resting.discard(agent)
-        known = _wanted(scene.known(agent))
+        known = scene.known(agent).as_wanted()
         resume = None if command.fresh else self._keeper.conversation(scene, agent, known)
         # Planned before anything is ended: a session that can't be made again is left alone.
         launch = self._keeper.plan(scene, agent, fresh, Order(), resume)
@@ -126,7 +126,7 @@ class SessionCommands:
             return
         self.resting.discard(agent)
         if pane is not None and pane.spawn != fresh:
-            scene.remember(agent, _wanted(known))
+            scene.remember(agent, known.as_wanted())
             of = f", with the conversation {known.conversation}" if known.conversation else ""
             scene.turn.answer(asked, f"{agent} runs already{of}", agent=agent, spawn=pane.spawn, already=True)
             return
@@ -139,7 +139,7 @@ class SessionCommands:
             return
         pane = pane or self._start_anew(scene, agent, lambda: self._keeper.launch(scene, launch, fresh))
         begun = Begun(AgentResumed, asked.request.id, {"reason": by(asked)})
-        known = replace(_wanted(known), resuming=asked.request.id)
+        known = replace(known.as_wanted(), resuming=asked.request.id)
         self._keeper.tell_running(scene, agent, pane, launch, known, begun)
         self._wait(scene, asked, f"{agent} was started, and takes up its conversation")
 
@@ -200,12 +200,19 @@ class SessionCommands:
         scene.turn.answer(asked, said, agent=agent)
 
     def _stop_all(self, scene: Scene, asked: Asked, *, for_now: bool) -> None:
-        ended = [agent for agent in scene.panes if scene.running(agent)]
-        end_sessions(self._tmux, list(scene.panes.values()))
-        for agent in {**dict.fromkeys(scene.fleet.agents), **scene.panes}:
-            self._tell_ended(scene, asked, agent, for_now=for_now)
+        found = [agent for agent in scene.panes if scene.known(agent).found]
+        ours = {agent: pane for agent, pane in scene.panes.items() if agent not in found}
+        ended = [agent for agent in ours if scene.running(agent)]
+        end_sessions(self._tmux, list(ours.values()))
+        for agent in {**dict.fromkeys(scene.fleet.agents), **ours}:
+            if agent not in found:
+                self._tell_ended(scene, asked, agent, for_now=for_now)
         said = f"{', '.join(ended)}: stopped" if ended else "no agent was running"
-        scene.turn.answer(asked, said, agents=ended)
+        if len(found) == 1:
+            said += f"; {found[0]}, which was only found, was left alone: name it to stop it"
+        elif found:
+            said += f"; {len(found)} that were only found were left alone: name them to stop them"
+        scene.turn.answer(asked, said, agents=ended, left_alone=found)
 
     def _tell_ended(self, scene: Scene, asked: Asked, agent: str, *, for_now: bool) -> None:
         known, pane = scene.known(agent), scene.panes.pop(agent, None)
@@ -214,7 +221,7 @@ class SessionCommands:
         wish = known.wish if for_now else Desired.STOPPED
         order = known.order if for_now else {}
         ended = replace(known, wish=wish, alive=False, gave_up=False, deaths=[], prompt="", order=order, resuming=None)
-        scene.remember(agent, ended)
+        scene.remember(agent, replace(ended, lost=False))
         if pane is not None or known.alive or not (for_now or known.wish is Desired.STOPPED):
             spawn = pane.spawn if pane is not None else known.spawn
             stopped = AgentStopped(agent=agent, spawn=spawn, reason=by(asked), for_now=for_now)
@@ -239,14 +246,17 @@ class SessionCommands:
 
     def _forget(self, scene: Scene, asked: Asked, agent: str) -> None:
         known, pane = scene.known(agent), scene.panes.pop(agent, None)
+        went_on = ""
         if pane is not None:
-            self._tmux.unstamp(pane.session_id)
+            if pane.piped and is_logged(self._tmux, log_of(scene.fleet.logs, agent)):
+                self._tmux.unpipe(pane.pane_id)
+            self._tmux.unstamp(pane.target, spawn=pane.spawn, left=scene.fleet.stamp)
+            what = f"the pane {pane.pane_id} of the tmux session" if pane.pane_only else "the tmux session"
+            went_on = f"; {what} {pane.session!r} goes on without Muster"
         self._drop(scene, agent, known)
         spawn = pane.spawn if pane is not None else known.spawn
-        left = pane is not None
-        deleted = AgentDeleted(agent=agent, spawn=spawn, reason=by(asked), session_left=left)
+        deleted = AgentDeleted(agent=agent, spawn=spawn, reason=by(asked), session_left=pane is not None)
         scene.turn.tell(deleted, cause=asked.request.id)
-        went_on = f"; the tmux session {pane.session!r} goes on without Muster" if pane is not None else ""
         scene.turn.answer(asked, f"{agent} was forgotten{went_on}", agent=agent)
 
     def _drop(self, scene: Scene, agent: str, known: Known) -> None:
@@ -254,50 +264,6 @@ class SessionCommands:
         scene.forget(agent)
         if agent in scene.fleet.agents:
             scene.remember(agent, Known(wish=Desired.STOPPED, spawns=known.spawns + 1))
-
-    # --- taking over ---
-
-    def _adopt(self, scene: Scene, asked: Asked, command: Adopt) -> None:
-        agent, fresh = command.agent, spawn_of(asked.request)
-        pane = scene.panes.get(agent)
-        if pane is not None and pane.spawn != fresh:
-            raise Refusal(f"{agent} has a session already, {pane.session!r}; stop or forget it first")
-        known = scene.known(agent)
-        found = pane or scene.strangers.get(command.session)
-        if found is None:
-            ours = [name for name, each in scene.panes.items() if each.session == command.session]
-            names = sorted(scene.strangers)
-            raise Refusal(
-                f"the session {command.session!r} is the agent {ours[0]} already"
-                if ours
-                else f"tmux has no session {command.session!r}; {allowed(command.session, names)}"
-            )
-        if found.dead:
-            raise Refusal(f"the program in the session {command.session!r} has ended")
-        if pane is None and found.fleet:
-            raise Refusal(f"the session {command.session!r} belongs to another fleet")
-        backend = command.backend or self._backend_for(scene, agent, found)
-        if backend not in scene.fleet.backends:
-            raise Refusal(f"there is no backend {backend!r}; {allowed(backend, sorted(scene.fleet.backends))}")
-        stamped = pane or self._tmux.stamp(command.session, agent=agent, spawn=fresh, fleet=scene.fleet.stamp)
-        if stamped is None:
-            raise Refusal(f"the session {command.session!r} has just ended")
-        scene.panes[agent] = stamped
-        self.resting.discard(agent)
-        known = replace(_wanted(known), adopted=True, backend=backend, conversation=None, order={})
-        self._keeper.tell_running(scene, agent, stamped, None, known, Begun(AgentAdopted, asked.request.id))
-        scene.turn.answer(asked, f"{agent} is the session {found.session!r} from now on", agent=agent, backend=backend)
-
-    def _backend_for(self, scene: Scene, agent: str, pane: Pane) -> str:
-        if agent in scene.fleet.declared.agents:
-            return scene.fleet.agents[agent].backend
-        found = backend_of(scene.fleet.backends, pane)
-        if found is None:
-            raise Refusal(
-                f"no backend runs the program {pane.command!r} of the session {pane.session!r}; name one:"
-                f" {', '.join(sorted(scene.fleet.backends))}"
-            )
-        return found
 
 
 def _begun(scene: Scene, agent: str, spawn: str) -> Pane | None:
@@ -317,10 +283,6 @@ def no_such_agent(scene: Scene, agent: str) -> str:
 
 def is_about_sessions(command: Any) -> bool:
     return isinstance(command, SpawnAll | StopAll) or (isinstance(command, AgentCommand) and command.changes_session)
-
-
-def _wanted(known: Known) -> Known:
-    return replace(known, wish=Desired.RUNNING, gave_up=False, deaths=[])
 
 
 def _differs(command: Spawn) -> bool:

@@ -49,6 +49,20 @@ class Known:
     """The newest session of which was told that its program ended."""
     adopted: bool = False
     """Whether the newest session was somebody else's, and was taken over."""
+    found: bool = False
+    """Whether nobody asked for that: it is ended only by its name, and never started again."""
+    piped_elsewhere: bool = False
+    """Whether somebody else's pipe was on its pane when it was taken over: its output is theirs, and not logged."""
+    server: str = ""
+    """The tmux server that the newest session ran in; empty where that is not known."""
+    server_ended: float = 0.0
+    """When a tmux server last ended under it."""
+    lost: bool = False
+    """Whether its newest session went with its tmux server, and is to be started again without blame."""
+
+    def as_wanted(self) -> "Known":
+        """The same agent, of which somebody wants that it runs: what it did before is forgiven."""
+        return replace(self, wish=Desired.RUNNING, gave_up=False, deaths=[], found=False)
 
     @classmethod
     def read(cls, kept: dict[str, Any] | None) -> "Known":
@@ -99,6 +113,8 @@ class Start:
     replaces: str | None
     fresh: bool = False
     """Begin a new conversation, whatever the agent's policy says."""
+    blameless: bool = False
+    """What ended was not this agent's failure: it counts in no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +130,13 @@ class LookAgain:
 Action = Claim | Bury | NoteDeath | Start | SayGaveUp | LookAgain
 
 REFUSED = "the agent refused to take up its conversation"
+SERVER_ENDED = "its tmux server had ended"
 
 
-def decide(known: Known, wish: Desired, pane: Pane | None, rules: Rules, now: float) -> Iterator[Action]:
-    """Keep the agent as people want it. `pane` is its stamped session, if tmux has one."""
+def decide(
+    known: Known, wish: Desired, pane: Pane | None, rules: Rules, now: float, server: str | None = None
+) -> Iterator[Action]:
+    """Keep the agent as people want it. `pane` is its stamped session, if tmux has one; `server` the one that runs."""
     if pane is not None and not pane.dead:
         if pane.spawn != known.spawn or not known.alive:
             yield Claim(pane)
@@ -141,13 +160,30 @@ def decide(known: Known, wish: Desired, pane: Pane | None, rules: Rules, now: fl
     if clock_was_set_back:
         known = replace(known, deaths=[min(death, now) for death in known.deaths])
     if died or refused:
-        deaths = worth_remembering(rules.restart, [*known.deaths, now])
-        known = replace(known, alive=False, deaths=deaths)
+        known = _after_death(known, rules, now, with_server=went_with_server(known, pane, server))
     if refused:
         known = replace(known, resumed=False, conversation=None, refused=known.spawn)
     if died or refused or clock_was_set_back:
         yield NoteDeath(known)
     yield from _restart(known, rules, now)
+
+
+def _after_death(known: Known, rules: Rules, now: float, *, with_server: bool) -> Known:
+    """A death counts, but not the first that a tmux server takes with it.
+
+    One that ends again within the burst window may do so because of what runs in it.
+    """
+    again = 0 <= now - known.server_ended <= rules.restart.burst_s
+    lost = with_server and not again
+    deaths = known.deaths if lost else worth_remembering(rules.restart, [*known.deaths, now])
+    server_ended = now if with_server else known.server_ended
+    return replace(known, alive=False, lost=lost, deaths=deaths, server_ended=server_ended)
+
+
+def went_with_server(known: Known, pane: Pane | None, server: str | None) -> bool:
+    """Whether the session ended because its whole tmux server did, as when the machine is restarted."""
+    ended_by_itself = pane is not None or known.buried == known.spawn
+    return known.alive and not ended_by_itself and bool(known.server) and known.server != server
 
 
 def refused_to_resume(known: Known, pane: Pane | None, rules: Rules, now: float) -> bool:
@@ -159,6 +195,9 @@ def refused_to_resume(known: Known, pane: Pane | None, rules: Rules, now: float)
 
 
 def _restart(known: Known, rules: Rules, now: float) -> Iterator[Action]:
+    if known.lost:
+        yield Start(SERVER_ENDED, attempt=0, replaces=known.spawn, blameless=True)
+        return
     if known.refused == known.spawn:
         if known.deaths and isinstance(limit := next_restart(rules.restart, known.deaths), GiveUp):
             yield SayGaveUp(limit.reason)

@@ -16,10 +16,13 @@ HANGS_UP_WITHIN_S, TERMINATES_WITHIN_S, DIES_WITHIN_S = 0.5, 3.0, 0.5
 
 
 def end_sessions(tmux: Tmux, panes: Sequence[Pane]) -> None:
-    """End sessions and see to it that their programs have ended, all together: most do at once."""
+    """End sessions, or of those that are people's only the agent's pane, and see to it that their programs have ended.
+
+    All together: most do at once.
+    """
     processes = [process for pane in panes if not pane.dead for process in of_terminal(pane.pid)]
     for pane in panes:
-        tmux.kill(pane.session_id, spawn=pane.spawn)
+        tmux.kill(pane.target, spawn=pane.spawn)
     end_processes(processes)
 
 

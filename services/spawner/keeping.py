@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from services.spawner.decide import Bury, Claim, Known, LookAgain, NoteDeath, Rules, SayGaveUp, Start, decide
@@ -62,8 +62,11 @@ class Keeper:
         known = scene.known(agent)
         pane = scene.panes.get(agent)
         if known.alive and pane is not None and not pane.dead and pane.spawn == known.spawn:
+            if scene.server not in (None, known.server):
+                scene.remember(agent, replace(known, server=scene.server))  # an earlier version kept none
             return  # as nearly always; there may be hundreds
-        for action in decide(known, scene.wish(agent), pane, self._rules(scene, agent), scene.now):
+        rules = self._rules(scene, agent)
+        for action in decide(known, scene.wish(agent), pane, rules, scene.now, scene.server):
             match action:
                 case Claim(found):
                     self._claim(scene, agent, found, known)
@@ -76,7 +79,7 @@ class Keeper:
                         scene.remember(agent, replace(known, buried=dead.spawn))
                         scene.turn.again_at(scene.turn.now)
                         return
-                    self._tmux.kill(dead.session_id, spawn=dead.spawn)
+                    self._clear_away(dead)
                     scene.panes.pop(agent, None)
                     self._dead_since.pop(dead.spawn or "", None)
                 case NoteDeath(known):
@@ -93,14 +96,15 @@ class Keeper:
                     scene.turn.again_at(scene.turn.now.fromtimestamp(when, scene.turn.now.tzinfo))
 
     def _rules(self, scene: Scene, agent: str) -> Rules:
-        if agent not in scene.fleet.agents:
+        if agent not in scene.fleet.agents or scene.known(agent).found:
             return Rules(scene.fleet.declared.defaults.restart, once=True)
         declared = scene.fleet.agents[agent]
         resume = (scene.fleet.backends.get(scene.backend_name(agent)) or Backend()).resume
         return Rules(declared.restart, declared.kind is Kind.TASK, resume.refused_within_s, resume.otherwise)
 
     def _start_by_itself(self, scene: Scene, agent: str, known: Known, start: Start) -> None:
-        if start.replaces and (waits := self._fleet_limit(scene, agent, known)):
+        counts = start.replaces and not start.blameless
+        if counts and (waits := self._fleet_limit(scene, agent, known)):
             scene.turn.again_at(waits)
             return
         if waits := self.waits_for_turn(scene):
@@ -113,8 +117,9 @@ class Keeper:
         if start.replaces is None:
             self.tell_running(scene, agent, pane, launch, known, Begun())
             return
-        restarts = [*(scene.turn.recall(RESTARTS) or []), scene.now]
-        scene.turn.remember(RESTARTS, fleet_worth_remembering(scene.fleet.declared.restarts, restarts))
+        if counts:
+            restarts = [*(scene.turn.recall(RESTARTS) or []), scene.now]
+            scene.turn.remember(RESTARTS, fleet_worth_remembering(scene.fleet.declared.restarts, restarts))
         more = {"replaces": known.spawn, "reason": start.reason, "attempt": start.attempt}
         self.tell_running(scene, agent, pane, launch, known, Begun(AgentRestarted, more=more))
 
@@ -211,8 +216,15 @@ class Keeper:
         """Tell how the program in a dead pane ended, and clear the session away for a new one."""
         if scene.known(agent).buried != pane.spawn:
             self._tell_exit(scene, agent, pane)
-        self._tmux.kill(pane.session_id, spawn=pane.spawn)
+        self._clear_away(pane)
         scene.panes.pop(agent, None)
+
+    def _clear_away(self, pane: Pane) -> None:
+        """Make room for a new session. A pane that people keep though its program has ended is theirs again."""
+        if pane.pane_only:
+            self._tmux.unstamp(pane.target, spawn=pane.spawn)
+        else:
+            self._tmux.kill(pane.target, spawn=pane.spawn)
 
     def _tell_exit(self, scene: Scene, agent: str, pane: Pane) -> None:
         words = last_words(self._tmux.screens([pane.pane_id]).get(pane.pane_id, "")) if pane.dead_status else ""
@@ -233,7 +245,9 @@ class Keeper:
             "session": pane.session,
             "pane": pane.pane_id,
             "pid": pane.pid,
+            "command": PurePath(launch.argv[0]).name if launch else pane.command,
             "conversation": conversation,
+            "role": scene.fleet.agents[agent].role if agent in scene.fleet.agents else "",
         }
         scene.turn.tell(begun.event(**facts, **(begun.more or {})), cause=begun.cause)
         scene.remember(
@@ -250,6 +264,10 @@ class Keeper:
                 pid=pane.pid,
                 pane=pane.pane_id,
                 adopted=launch is None and known.adopted,
+                found=launch is None and known.found,
+                piped_elsewhere=launch is None and known.piped_elsewhere,
+                server=self._tmux.server or "",
+                lost=False,
                 resumed=bool(launch and launch.resumed),
                 prompt=launch.paste if launch else "",
             ),
@@ -257,7 +275,7 @@ class Keeper:
 
     def let_go(self, scene: Scene, agent: str, pane: Pane) -> None:
         """The agent's own pane was closed, and somebody else's is left in its session: that one is theirs."""
-        self._tmux.unstamp(pane.session_id, rename=f"{pane.session}-left-{(pane.spawn or '')[:6]}")
+        self._tmux.unstamp(pane.target, spawn=pane.spawn, rename=f"{pane.session}-left-{(pane.spawn or '')[:6]}")
         scene.turn.tell(AgentExited(agent=agent, spawn=pane.spawn or "unknown", last_words="its pane was closed"))
 
     def _lies_too_short(self, scene: Scene, pane: Pane) -> bool:

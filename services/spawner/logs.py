@@ -114,7 +114,7 @@ class LogKeeper:
 
         Never raises: an agent whose log can't be made is to run all the same, and `tend` says what is wrong.
         """
-        path = self._directory / f"{agent}.log"
+        path = log_of(self._directory, agent)
         with suppress(OSError, MusterError):
             self._make(path)
         return path
@@ -126,7 +126,7 @@ class LogKeeper:
         return [said for agent, pane in living.items() if (said := self._tend(agent, pane, now))]
 
     def _tend(self, agent: str, pane: Pane, now: float) -> str | None:
-        path = self._directory / f"{agent}.log"
+        path = log_of(self._directory, agent)
         try:
             seen = self._look(pane, path)
             act, memory = decide(seen, self._memories.get(agent), max_bytes=self._max_bytes, now=now)
@@ -174,7 +174,7 @@ class LogKeeper:
         return f"its output went to no log; from now on it is appended to {path}"
 
     def _mend(self, pane: Pane, path: Path) -> str:
-        stopped = [writer for writer in self._writers(path) if writer.status() == psutil.STATUS_STOPPED]
+        stopped = [writer for writer in writers(self._tmux, path) if writer.status() == psutil.STATUS_STOPPED]
         for writer in stopped:
             writer.resume()  # nothing is lost so, while a new pipe would drop what waits in the old one
         if stopped:
@@ -190,14 +190,14 @@ class LogKeeper:
         To rename the file and make a new pipe would be simpler, but tmux throws away what waits in the old pipe:
         measured, one in six such rotations lost lines of a program that wrote 500 a second.
         """
-        writers = self._writers(path)
-        if not writers:
+        asleep = writers(self._tmux, path)
+        if not asleep:
             self._make_way(path)
             path.rename(numbered(path, 1)) if self._keep else path.unlink()
             self._pipe(pane, path)
             return f"its log {path} was rotated by a new pipe, as its writer was not to be seen; a line may be missing"
         copy = numbered(path, 0)
-        with _asleep(writers):
+        with _asleep(asleep):
             try:
                 os.close(os.open(copy, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
                 shutil.copyfile(path, copy)
@@ -214,10 +214,22 @@ class LogKeeper:
                 old = numbered(path, number)
                 old.rename(numbered(path, number + 1)) if number < self._keep else old.unlink()
 
-    def _writers(self, path: Path) -> list[psutil.Process]:
-        """The processes by which tmux appends to this file; none where tmux runs out of our sight."""
-        server = psutil.Process(int(self._tmux.ask(("display-message", "-p", "#{pid}"))[0].text))
-        return [child for child in server.children() if _writes(child, path)]
+
+def log_of(directory: Path, agent: str) -> Path:
+    return directory / f"{agent}.log"
+
+
+def is_logged(tmux: Tmux, path: Path) -> bool:
+    """Whether tmux surely appends something to this log."""
+    with suppress(psutil.Error):
+        return bool(writers(tmux, path))
+    return False
+
+
+def writers(tmux: Tmux, path: Path) -> list[psutil.Process]:
+    """The processes by which tmux appends to this file; none where tmux runs out of our sight."""
+    server = psutil.Process(int(tmux.ask(("display-message", "-p", "#{pid}"))[0].text))
+    return [child for child in server.children() if _writes(child, path)]
 
 
 def numbered(path: Path, number: int) -> Path:

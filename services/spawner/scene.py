@@ -1,8 +1,9 @@
 """One turn of the spawner: what is asked, what the fleet file says, what tmux shows, what is remembered."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from services.spawner.decide import Known
@@ -25,9 +26,11 @@ class Scene:
     turn: Turn
     fleet: Fleet
     panes: dict[str, Pane]
-    """The fleet's sessions, by agent, dead ones too."""
-    strangers: Mapping[str, Pane]
-    """All other sessions of the server, by their names."""
+    """Where the fleet's agents are, by agent, dead ones too."""
+    others: Sequence[Pane]
+    """All other panes of the server, a session's first one before its others."""
+    server: str | None = None
+    """Which tmux server that was; None: none runs."""
     overtaken: frozenset[str] = frozenset()
     """Requests after which something else was asked about the same agent: what waits does not wait on."""
     _read: dict[str, tuple[object, Known]] = field(default_factory=dict)
@@ -36,6 +39,16 @@ class Scene:
     @property
     def now(self) -> float:
         return self.turn.now.timestamp()
+
+    @cached_property
+    def strangers(self) -> Mapping[str, Pane]:
+        """The first of somebody else's panes in each session, by the session's name."""
+        return {pane.session: pane for pane in reversed(self.others)}
+
+    def stranger(self, pane_id: str, session: str) -> Pane | None:
+        """Somebody else's pane. A window may be in several sessions, of which one was named."""
+        found = [pane for pane in self.others if pane.pane_id == pane_id]
+        return next((pane for pane in found if pane.session == session), found[0] if found else None)
 
     def known(self, agent: str) -> Known:
         kept = self.turn.recall(f"agent:{agent}")

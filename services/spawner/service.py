@@ -1,11 +1,13 @@
 """Carries out what is asked and keeps what is wanted running. Push, poll and command all end in the same look."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from services.spawner.asking import hold, sentence, spawn_of
 from services.spawner.carrying_out import SessionCommands, is_about_sessions, no_such_agent
 from services.spawner.decide import Known
+from services.spawner.hearing import take_up
 from services.spawner.keeping import Keeper
 from services.spawner.logs import LogKeeper
 from services.spawner.scene import SEED, Scene
@@ -23,8 +25,8 @@ from shared.turn import Asked, Turn
 
 class Spawner:
     name: ClassVar[str] = "spawner"
-    follows: ClassVar[tuple[Topic, ...]] = ()
-    hints: ClassVar[tuple[Topic, ...]] = (AGENT_DRIFT,)
+    follows: ClassVar[tuple[Topic, ...]] = (AGENT_DRIFT,)
+    hints: ClassVar[tuple[Topic, ...]] = ()
     owns: ClassVar[tuple[Topic, ...]] = ()
 
     def __init__(
@@ -59,6 +61,7 @@ class Spawner:
             return
         self._file.refresh()
         scene = self._look(turn)
+        take_up(scene, turn.heard)
         self._let_go_of_displaced(scene)
         turn.asked += [asked for asked in turn.late if has_begun(scene, asked)]
         typed = self._carry_out_all(scene)
@@ -67,7 +70,7 @@ class Spawner:
             if agent not in self._commands.resting:
                 self._keep(scene, agent)
         self._typist.serve(scene, typed)
-        for said in self._logs.tend(scene.panes.values(), scene.now) if turn.poll else ():
+        for said in self._logs.tend(_logged(scene), scene.now) if turn.poll else ():
             self._log.warning("mended a log", reason=said)
         if settled_settings(scene.fleet) != self._started_with:
             turn.complain(
@@ -80,8 +83,8 @@ class Spawner:
         fleet = self._file.fleet
         panes = self._tmux.look()
         ours = {pane.agent: pane for pane in panes if pane.agent and _is_ours(pane, fleet)}
-        others = {pane.session: pane for pane in panes if not _is_ours(pane, fleet)}
-        return Scene(turn, fleet, ours, others, _read=self._read)
+        others = [pane for pane in panes if not _is_ours(pane, fleet)]
+        return Scene(turn, fleet, ours, others, self._tmux.server, _read=self._read)
 
     def _let_go_of_displaced(self, scene: Scene) -> None:
         for agent, pane in list(scene.panes.items()):
@@ -143,6 +146,17 @@ class Spawner:
 def _is_ours(pane: Pane, fleet: Fleet) -> bool:
     """Whether its stamps are ours. Anybody can change them, and then they are nobody's."""
     return pane.fleet == fleet.stamp and is_id(pane.agent or "") and is_id(pane.spawn or "")
+
+
+def _logged(scene: Scene) -> Iterator[Pane]:
+    """The panes whose output goes to our logs: not those that somebody else has piped, for as long as they do."""
+    for agent, pane in scene.panes.items():
+        known = scene.known(agent)
+        if known.piped_elsewhere and pane.piped:
+            continue
+        if known.piped_elsewhere:
+            scene.remember(agent, replace(known, piped_elsewhere=False))
+        yield pane
 
 
 def has_begun(scene: Scene, asked: Asked) -> bool:

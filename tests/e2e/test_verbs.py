@@ -120,6 +120,22 @@ def test_a_session_is_adopted_and_forgotten(fleet: RunningFleet) -> None:
     assert fleet.ask("stop", agent="helper")["said"] == "helper was stopped"
 
 
+def test_one_pane_among_others_is_adopted_and_stopped(fleet: RunningFleet) -> None:
+    tmux = ["tmux", "-L", fleet.socket]
+    subprocess.run([*tmux, "new-session", "-d", "-s", "mine", "sleep 1000"], check=True, timeout=20)
+    subprocess.run([*tmux, "split-window", "-t", "=mine:", "cat"], check=True, timeout=20)
+    (first, beside) = [pane for pane in fleet.tmux.look() if pane.session == "mine"]
+    reply = fleet.ask("adopt", agent="helper", session="mine", pane=beside.pane_id, backend="demo", found=True)
+    assert reply["said"] == f"helper is the pane {beside.pane_id} of the session 'mine' from now on", reply
+    record = fleet.wait_for_status("helper", "running")
+    assert (record.session, record.pane) == ("mine", beside.pane_id)
+    stopped = fleet.ask("stop_all")
+    assert stopped["said"].endswith("; helper, which was only found, was left alone: name it to stop it")
+    assert {pane.pane_id for pane in fleet.tmux.look()} == {first.pane_id, beside.pane_id}
+    assert fleet.cli("stop", "helper").stdout == "helper was stopped\n"
+    assert [pane.pane_id for pane in fleet.tmux.look()] == [first.pane_id]
+
+
 # --- typing ---
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from services.spawner.decide import (
     REFUSED,
+    SERVER_ENDED,
     Action,
     Bury,
     Claim,
@@ -278,3 +279,65 @@ def test_nothing_kept_is_nothing_known() -> None:
 
 def test_what_another_version_kept_is_passed_over() -> None:
     assert Known.read({"spawn": "s1", "mood": "good"}) == Known(spawn="s1")
+
+
+# --- the tmux server ends, or the machine ---
+
+
+IN_FIRST = replace(ALIVE, server="1-100", deaths=[NOW - 5])
+GONE_WITH_IT = replace(IN_FIRST, alive=False, lost=True, server_ended=NOW)
+
+
+@pytest.mark.parametrize("server", [None, "1-200", "2-100"], ids=["none", "later", "another"])
+def test_what_went_with_its_server_is_started_again_without_blame(server: str | None) -> None:
+    again = Start(SERVER_ENDED, attempt=0, replaces="s1", blameless=True)
+    assert list(decide(IN_FIRST, RUNNING, None, RULES, NOW, server)) == [NoteDeath(GONE_WITH_IT), again]
+    assert list(decide(GONE_WITH_IT, RUNNING, None, RULES, NOW + 99, server)) == [again], "however long it waits"
+
+
+@pytest.mark.parametrize(
+    ("known", "seen"),
+    [
+        (IN_FIRST, None),
+        (replace(IN_FIRST, server=""), None),
+        (replace(IN_FIRST, buried="s1"), None),
+        (IN_FIRST, DEAD),
+    ],
+    ids=["same server", "not known which", "seen to have ended", "ended there"],
+)
+def test_any_other_death_counts(known: Known, seen: Pane | None) -> None:
+    server = "1-100" if known == IN_FIRST and seen is None else None
+    (noted,) = [each for each in decide(known, RUNNING, seen, RULES, NOW, server) if isinstance(each, NoteDeath)]
+    assert (noted.known.deaths, noted.known.lost) == ([NOW - 5, NOW], False)
+
+
+@pytest.mark.parametrize(("ago", "counts"), [(1.0, True), (POLICY.burst_s, True), (POLICY.burst_s + 1, False)])
+def test_a_server_that_ends_again_soon_counts(ago: float, *, counts: bool) -> None:
+    known = replace(IN_FIRST, deaths=[], server_ended=NOW - ago)
+    (noted,) = [each for each in decide(known, RUNNING, None, RULES, NOW, None) if isinstance(each, NoteDeath)]
+    assert (noted.known.deaths, noted.known.lost) == (([NOW], False) if counts else ([], True))
+    assert noted.known.server_ended == NOW
+
+
+def test_a_server_that_ends_in_the_future_is_one_before_the_clock_was_set_back() -> None:
+    known = replace(IN_FIRST, deaths=[], server_ended=NOW + 1_000)
+    (noted, _) = decide(known, RUNNING, None, RULES, NOW, None)
+    assert isinstance(noted, NoteDeath)
+    assert noted.known.lost
+
+
+def test_what_is_run_once_is_not_started_again_with_a_new_server() -> None:
+    noted = NoteDeath(replace(IN_FIRST, alive=False))
+    assert list(decide(IN_FIRST, RUNNING, None, TASK, NOW, None)) == [noted]
+
+
+def test_who_is_not_wanted_or_was_given_up_stays_down_with_a_new_server() -> None:
+    assert list(decide(IN_FIRST, STOPPED, None, RULES, NOW, None)) == []
+    assert list(decide(replace(IN_FIRST, gave_up=True), RUNNING, None, RULES, NOW, None)) == []
+
+
+def test_what_an_earlier_version_kept_can_be_read() -> None:
+    newer = {"found", "piped_elsewhere", "server", "server_ended", "lost"}
+    kept = {name: value for name, value in json.loads(json.dumps(asdict(ALIVE))).items() if name not in newer}
+    assert Known.read(kept) == ALIVE
+    assert Known.read({**kept, "from_a_later_one": 1}) == ALIVE

@@ -175,3 +175,23 @@ def test_an_agent_that_lives_long_between_its_deaths_is_never_given_up() -> None
         life.now += POLICY.first_wait_s
     assert life.gave_up == 0
     assert len(life.starts) == 50
+
+
+@given(policies, st.lists(st.floats(0, 300), min_size=1, max_size=40))
+@settings(max_examples=200)
+def test_a_server_that_ends_again_and_again_is_forgiven_once_in_a_while(
+    policy: RestartPolicy, pauses: list[float]
+) -> None:
+    """No more deaths count than servers ended soon after another, and no burst of them is left out."""
+    rules = Rules(policy)
+    known, now, ended, counted = Known(spawn="s0", alive=True, server="server 0"), 1_000.0, -1e9, 0
+    for number, pause in enumerate(pauses):
+        now += pause
+        (noted, *_) = decide(known, RUNNING, None, rules, now, f"server {number + 1}")
+        assert isinstance(noted, NoteDeath)
+        counted += now - ended <= policy.burst_s
+        assert noted.known.lost == (now - ended > policy.burst_s)
+        assert len(noted.known.deaths) <= counted
+        ended = now
+        # It is started again at once, as if nothing ever held it up.
+        known = replace(noted.known, spawn=f"s{number + 1}", alive=True, lost=False, server=f"server {number + 1}")

@@ -1,0 +1,7 @@
+"""What a command that can't be carried out is answered with."""
+
+from shared.errors import MusterError
+
+
+class Refusal(MusterError):
+    """A command that can't be carried out as things are."""
