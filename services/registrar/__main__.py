@@ -5,10 +5,13 @@ import sys
 from registry import RegistryFile
 from services.registrar.service import Registrar
 from shared.process import Wiring, serve
+from shared.watched import watch
 
 
 def build(wiring: Wiring) -> Registrar:
-    return Registrar(RegistryFile(wiring.fleet.registry))
+    file = RegistryFile(wiring.fleet.registry)
+    watch(file.path, wiring.nudge)
+    return Registrar(wiring.fleet_file, file, wiring.journal, wiring.log)
 
 
 def main() -> int:

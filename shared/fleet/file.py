@@ -2,8 +2,6 @@
 
 import os
 import re
-import threading
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,10 +14,10 @@ from shared.fleet.check import check
 from shared.fleet.faults import BadFleetFile, Faults, bad, shown
 from shared.fleet.fleet import Fleet
 from shared.fleet.model import Declaration
+from shared.watched import stamp_of, watch
 from shared.yaml_text import NotYaml, load
 
 FILE_NAME = "fleet.yaml"
-WATCHES_EVERY_S = 1.0
 LARGEST = 1024 * 1024
 """Bytes. A file that takes seconds to read would hold up who keeps the agents."""
 
@@ -136,13 +134,13 @@ class FleetFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._seen = self._stamp()  # before reading: an edit in between is then seen as one
+        self._seen = stamp_of(self.path)  # before reading: an edit in between is then seen as one
         self.fleet = load_fleet(path)
         self.fault = ""
 
     def refresh(self) -> bool:
         """Read the file again if it changed; True when there is a new good one."""
-        stamp = self._stamp()
+        stamp = stamp_of(self.path)
         if stamp == self._seen:
             return False
         self._seen = stamp
@@ -155,22 +153,5 @@ class FleetFile:
         return True
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Call back from a thread of its own, soon after the file was changed. It ends with the process."""
-        threading.Thread(target=self._watch, args=(changed,), name="fleet-file", daemon=True).start()
-
-    def _watch(self, changed: Callable[[], None]) -> None:
-        # One question a second to the file system; what tells of changes by itself is different on every system.
-        seen = self._seen
-        while True:
-            time.sleep(WATCHES_EVERY_S)
-            if (stamp := self._stamp()) != seen:
-                seen = stamp
-                changed()
-
-    def _stamp(self) -> tuple[int, ...]:
-        try:
-            status = self.path.stat()
-        except OSError:
-            return ()
-        # The time of the last change of any kind can't be set by whoever copies a file with its times.
-        return (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+        """Call back from a thread of its own, soon after the file was changed."""
+        watch(self.path, changed, self._seen)

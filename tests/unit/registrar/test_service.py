@@ -1,6 +1,9 @@
-"""The registrar: what everybody says becomes one file, and each change is shown."""
+"""The registrar: what everybody says becomes one file, people's edits of it are heeded, and each change is shown."""
 
+import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,129 +11,396 @@ import pytest
 
 from registry import RegistryFile
 from services.registrar.service import Registrar
-from shared.errors import Retryable
-from shared.events import AgentExited, AgentSpawned, AgentState, AgentStopped, Data, Envelope, Event, SessionMissing
+from shared.commands import Command, Rebuild, Reply
+from shared.desk import request_of
+from shared.events import (
+    AgentDeleted,
+    AgentExited,
+    AgentSpawned,
+    AgentState,
+    AgentStopped,
+    Data,
+    Envelope,
+    Event,
+    Identified,
+    SessionMissing,
+)
+from shared.fleet import FleetFile
 from shared.following import Heard
+from shared.journal import Journal, Request
+from shared.log import Log
 from shared.states import Desired, Status
+from shared.telling import Teller
 from shared.topics import AGENT_STATE, TOPICS, row_for
-from shared.turn import Turn
+from shared.turn import Asked, Turn
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-
-
-def turn(*events: Event) -> Turn:
-    heard = [
-        Heard(
-            "box",
-            row_for(event),
-            Envelope[Any](
-                type="muster.test",
-                subject="",
-                time=NOW + timedelta(seconds=place),
-                data=event,
-                source="/box/spawner",
-                seq=place,
-                epoch="e",
-                id=f"e-{place}",
-            ),
-        )
-        for place, event in enumerate(events, start=1)
-    ]
-    return Turn("registrar", NOW, poll=False, heard=heard, asked=[], memory={})
 
 
 def spawned(agent: str = "builder", spawn: str = "s1") -> AgentSpawned:
     return AgentSpawned(agent=agent, spawn=spawn, backend="demo", workspace="/", session=agent, pane="%1", pid=7)
 
 
+def exited(agent: str = "builder", spawn: str = "s1", status: int = 1) -> AgentExited:
+    return AgentExited(agent=agent, spawn=spawn, exit_status=status)
+
+
+STOPPED = AgentStopped(agent="builder", spawn="s1", reason="asked for")
+MISSING = SessionMissing(agent="builder", spawn="s1", session="builder")
+
+
 def shown(states: list[Data]) -> list[tuple[str, Status]]:
     return [(each.agent, each.status) for each in states if isinstance(each, AgentState)]
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "registry.yaml"
+class Office:
+    """A registrar with a real file and a real journal, and what a loop does around it."""
+
+    def __init__(self, directory: Path) -> None:
+        fleet = directory / "fleet.yaml"
+        fleet.write_text(json.dumps({"host": "box", "agents": {"builder": {}, "tester": {}}}))
+        self.fleet_file = FleetFile(fleet)
+        self.path = self.fleet_file.fleet.registry
+        self.path.parent.mkdir()
+        self.journal = Journal(self.fleet_file.fleet.journal, "registrar")
+        self.memory: dict[str, Any] = {}
+        self.now = NOW
+        self.seq = 0
+        self.hire()
+
+    def hire(self) -> None:
+        """A new process takes over."""
+        self.registrar = Registrar(self.fleet_file, RegistryFile(self.path), self.journal, Log("registrar"))
+
+    def heard(self, event: Event) -> Heard:
+        self.seq += 1
+        envelope = Envelope[Any](
+            type="muster.test",
+            subject="",
+            time=self.now + timedelta(milliseconds=self.seq),
+            data=event,
+            source="/box/spawner",
+            seq=self.seq,
+            epoch="e",
+            id=f"e-{self.seq}",
+        )
+        return Heard("box", row_for(event), envelope)
+
+    def turn(self, *events: Event, asked: list[Asked] | None = None) -> Turn:
+        heard = [self.heard(event) for event in events]
+        return Turn("registrar", self.now, poll=False, heard=heard, asked=asked or [], memory=self.memory)
+
+    def step(self, *events: Event, commits: bool = True, asked: list[Asked] | None = None) -> Turn:
+        taken = self.turn(*events, asked=asked)
+        self.registrar.step(taken)
+        if commits:
+            self.memory.update(json.loads(json.dumps(taken.kept)))
+            with self.journal.transaction() as transaction:
+                for key, value in taken.kept.items():
+                    transaction.remember(key, value)
+                for command in taken.wanted:
+                    request = request_of(self.fleet_file.fleet.space, command, self.now.timestamp())
+                    transaction.ask(request, command.addressee())
+        return taken
+
+    def edit(self, before: str, after: str) -> None:
+        text = self.path.read_text()
+        assert before in text
+        self.path.write_text(text.replace(before, after))
+
+    def answer(self, command: Command, code: str = "ok", said: str = "done") -> None:
+        """As the spawner does."""
+        reply = Reply(id=command.id or "", verb=command.verb, ok=code == "ok", said=said, code=code, by="s", time=NOW)
+        journal = Journal(self.fleet_file.fleet.journal, "spawner")
+        with journal.transaction() as transaction:
+            transaction.answer(command.id or "", reply.model_dump_json().encode(), self.now.timestamp())
+        journal.close()
+
+    def file(self) -> RegistryFile:
+        return RegistryFile(self.path)
 
 
 @pytest.fixture
-def registrar(path: Path) -> Registrar:
-    return Registrar(RegistryFile(path))
+def office(tmp_path: Path) -> Iterator[Office]:
+    office = Office(tmp_path)
+    yield office
+    office.journal.close()
 
 
-def step(registrar: Registrar, *events: Event) -> Turn:
-    taken = turn(*events)
-    registrar.step(taken)
-    return taken
+# --- events ---
 
 
-def test_what_was_said_is_recorded_and_shown(registrar: Registrar, path: Path) -> None:
-    taken = step(registrar, spawned(), spawned("tester", "s2"))
+def test_what_was_said_is_recorded_and_shown(office: Office) -> None:
+    taken = office.step(spawned(), spawned("tester", "s2"))
     assert shown(taken.shown) == [("builder", Status.RUNNING), ("tester", Status.RUNNING)]
-    assert set(RegistryFile(path).records()) == {"builder", "tester"}
+    assert set(office.file().records()) == {"builder", "tester"}
 
 
-def test_of_several_events_about_an_agent_the_last_state_is_shown(registrar: Registrar) -> None:
-    taken = step(registrar, spawned(), AgentExited(agent="builder", spawn="s1", exit_status=1), spawned(spawn="s2"))
+def test_of_several_events_about_an_agent_the_last_state_is_shown(office: Office) -> None:
+    taken = office.step(spawned(), exited(), spawned(spawn="s2"))
     assert shown(taken.shown) == [("builder", Status.RUNNING)]
 
 
-def test_nothing_new_writes_nothing(registrar: Registrar, path: Path) -> None:
-    assert step(registrar).shown == []
-    assert not path.exists()
-    step(registrar, spawned())
-    before = path.stat().st_mtime_ns
-    assert step(registrar, SessionMissing(agent="builder", spawn="s0", session="builder")).shown == []
-    assert step(registrar).shown == []
-    assert path.stat().st_mtime_ns == before
+def test_nothing_new_writes_nothing(office: Office) -> None:
+    assert office.step().shown == []
+    assert not office.path.exists()
+    office.step(spawned())
+    before = office.path.stat().st_mtime_ns
+    taken = office.step(SessionMissing(agent="builder", spawn="s0", session="builder"))
+    assert (taken.shown, taken.kept) == ([], {})
+    assert office.path.stat().st_mtime_ns == before
 
 
-def test_events_that_come_again_after_a_crash_change_nothing(registrar: Registrar, path: Path) -> None:
-    events = (spawned(), SessionMissing(agent="builder", spawn="s1", session="builder"), spawned("tester", "s2"))
-    step(registrar, *events)
-    before = path.read_bytes()
-    again = Registrar(RegistryFile(path))
-    step(again, *events)
-    assert path.read_bytes() == before
-    assert step(again, *events).shown == []
+def test_a_burst_is_one_write(office: Office) -> None:
+    taken = office.step(*(spawned(f"a{number}", f"s{number}") for number in range(100)))
+    assert taken.gathers_s > 0
+    assert len(office.file().records()) == 100
 
 
-def test_all_states_are_told_again_on_a_new_connection(registrar: Registrar, path: Path) -> None:
-    step(registrar, spawned(), AgentStopped(agent="builder", spawn="s1", reason="asked for"), spawned("tester", "s2"))
-    for each in (registrar, Registrar(RegistryFile(path))):
-        assert shown(list(each.states())) == [("builder", Status.STOPPED), ("tester", Status.RUNNING)]
+def test_events_that_come_again_after_a_crash_change_nothing(office: Office) -> None:
+    """The file was written, and the process killed before its journal was."""
+    events = (spawned(), MISSING, spawned("tester", "s2"))
+    office.step(*events, commits=False)
+    before = office.path.read_bytes()
+    office.seq = 0
+    office.hire()
+    taken = office.step(*events)
+    assert office.path.read_bytes() == before
+    assert taken.wanted == []
+    assert office.step().shown == []
 
 
-def test_a_broken_registry_is_waited_for_and_the_last_good_states_stay(registrar: Registrar, path: Path) -> None:
-    step(registrar, spawned())
-    good = path.read_text()
-    path.write_text("agents: {")
-    with pytest.raises(Retryable, match=r"registry\.yaml, line"):
-        step(registrar, spawned("tester", "s2"))
-    assert shown(list(registrar.states())) == [("builder", Status.RUNNING)]
-    path.write_text(good)
-    assert shown(step(registrar, spawned("tester", "s2")).shown) == [("tester", Status.RUNNING)]
+def test_all_states_are_told_again_on_a_new_connection(office: Office) -> None:
+    office.step(spawned(), STOPPED, spawned("tester", "s2"))
+    for _ in range(2):
+        assert shown(list(office.registrar.states())) == [("builder", Status.STOPPED), ("tester", Status.RUNNING)]
+        office.hire()
 
 
-def test_a_file_that_can_not_be_written_is_tried_again(
-    registrar: Registrar, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_agent_that_was_deleted_is_gone_from_file_and_bus(office: Office) -> None:
+    office.step(spawned())
+    taken = office.step(AgentDeleted(agent="builder", spawn="s1", reason="asked for"))
+    assert office.file().records() == {}
+    assert taken.withdrawn == [(AGENT_STATE, {"agent": "builder"})]
+
+
+# --- a file that can't be used ---
+
+
+def test_a_broken_file_is_told_and_all_goes_on_without_it(office: Office) -> None:
+    office.step(spawned())
+    good = office.path.read_text()
+    office.path.write_text("agents: {")
+    taken = office.step(STOPPED, spawned("tester", "s2"))
+    assert "registry.yaml, line" in taken.complaint
+    assert shown(taken.shown) == [("builder", Status.STOPPED), ("tester", Status.RUNNING)]
+    assert office.path.read_text() == "agents: {", "a person's edit is never overwritten"
+    office.hire()
+    assert shown(list(office.registrar.states())) == [("builder", Status.STOPPED), ("tester", Status.RUNNING)]
+    assert office.step(exited("tester", "s2")).complaint
+    office.path.write_text("# mended\n" + good)
+    taken = office.step()
+    assert taken.complaint == ""
+    assert {agent: each.status for agent, each in office.file().records().items()} == {
+        "builder": Status.STOPPED,
+        "tester": Status.EXITED,
+    }
+    assert office.path.read_text().startswith("# mended\n")
+    assert set(office.file().history()) == {"s1", "s2"}
+
+
+def test_what_was_deleted_while_the_file_was_broken_does_not_come_back(office: Office) -> None:
+    office.step(spawned(), spawned("tester", "s2"))
+    good = office.path.read_text()
+    office.path.write_text("agents: {")
+    office.step(AgentDeleted(agent="builder", spawn="s1", reason="asked for"))
+    office.path.write_text(good)
+    office.hire()
+    office.step()
+    assert set(office.file().records()) == {"tester"}
+    office.hire()
+    office.step()
+    assert set(office.file().records()) == {"tester"}
+
+
+def test_a_full_disk_is_told_and_the_file_follows_later(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
+    office.step(spawned())
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
-        with pytest.raises(OSError, match="No space left"):
-            step(registrar, spawned())
-    assert shown(step(registrar, spawned()).shown) == [("builder", Status.RUNNING)]
-    assert set(RegistryFile(path).records()) == {"builder"}
+        taken = office.step(STOPPED)
+    assert "No space left" in taken.complaint
+    assert taken.look_again is not None
+    assert shown(taken.shown) == [("builder", Status.STOPPED)]
+    assert office.step().complaint == ""
+    assert office.file().records()["builder"].status is Status.STOPPED
 
 
-def test_a_persons_edit_is_shown(registrar: Registrar, path: Path) -> None:
-    """The registrar reads people's edits; the retained states follow the file."""
-    step(registrar, spawned())
-    path.write_text(path.read_text().replace("desired: running", "desired: stopped"))
-    taken = step(registrar)
+def test_a_file_that_was_removed_is_written_anew(office: Office) -> None:
+    office.step(spawned(), STOPPED)
+    office.path.unlink()
+    office.step()
+    assert office.file().records()["builder"].status is Status.STOPPED
+    office.path.write_text("")
+    assert "registry.yaml, line 1" in office.step().complaint, "it may be in the middle of being saved"
+
+
+# --- people's edits ---
+
+
+def test_a_wish_in_the_file_is_asked_of_the_spawner_once(office: Office) -> None:
+    office.step(spawned())
+    office.edit("desired: running", "desired: stopped   # for tonight")
+    taken = office.step()
+    assert [(each.verb, getattr(each, "agent", "")) for each in taken.wanted] == [("stop", "builder")]
     assert [each.desired for each in taken.shown if isinstance(each, AgentState)] == [Desired.STOPPED]
+    assert office.step().wanted == []
+    office.answer(taken.wanted[0])
+    office.step(STOPPED)
+    assert "desired: stopped   # for tonight" in office.path.read_text()
+    office.edit("desired: stopped", "desired: running")
+    assert [each.verb for each in office.step().wanted] == ["spawn"]
+
+
+def test_a_wish_that_was_typed_while_nobody_ran_is_taken_up(office: Office) -> None:
+    office.step(spawned())
+    office.edit("desired: running", "desired: stopped")
+    office.hire()
+    assert [each.verb for each in office.step().wanted] == ["stop"]
+
+
+def test_a_wish_is_not_lost_with_a_turn_that_came_to_nothing(office: Office) -> None:
+    office.step(spawned())
+    office.edit("desired: running", "desired: stopped")
+    assert [each.verb for each in office.step(commits=False).wanted] == ["stop"]
+    assert [each.verb for each in office.step().wanted] == ["stop"]
+    assert office.step().wanted == []
+
+
+def test_a_wish_that_is_refused_is_put_back_with_a_sentence(office: Office) -> None:
+    office.step(spawned(), STOPPED)
+    office.edit("desired: stopped", "desired: running # please")
+    taken = office.step()
+    office.answer(taken.wanted[0], "refused", "builder can't be started from there")
+    taken = office.step()
+    assert "can't be started from there" in taken.complaint
+    assert "desired: stopped # please" in office.path.read_text()
+    assert office.step().wanted == []
+
+
+def test_a_wish_that_nobody_heard_is_asked_again(office: Office) -> None:
+    office.step(spawned())
+    office.edit("desired: running", "desired: stopped")
+    taken = office.step()
+    office.answer(taken.wanted[0], "expired")
+    assert [each.verb for each in office.step().wanted] == ["stop"]
+
+
+def test_a_fact_is_put_back_and_told(office: Office) -> None:
+    office.step(spawned())
+    office.edit("pid: 7", "pid: 99  # mine")
+    taken = office.step()
+    assert "pid of builder" in taken.complaint
+    assert "pid: 7  # mine" in office.path.read_text()
+    office.now += timedelta(minutes=2)
+    assert office.step().complaint == ""
+
+
+def test_an_editor_that_was_left_open_reverts_nothing(office: Office) -> None:
+    office.step(spawned())
+    stale = office.path.read_text()
+    office.step(Identified(agent="builder", spawn="s1", conversation="c1"))
+    office.step(STOPPED)
+    office.path.write_text(stale.replace("role", "role").replace("agents:", "# a note\nagents:"))
+    taken = office.step()
+    assert (taken.wanted, taken.complaint) == ([], "")
+    record = office.file().records()["builder"]
+    assert (record.status, record.desired, record.conversation) == (Status.STOPPED, Desired.STOPPED, "c1")
+    assert "# a note\n" in office.path.read_text()
+
+
+def test_a_record_that_somebody_took_out_comes_back_only_if_it_runs(office: Office) -> None:
+    office.step(spawned(), spawned("tester", "s2"), exited("tester", "s2"))
+    office.path.write_text("version: 2\nagents: {}\n")
+    taken = office.step()
+    assert set(office.file().records()) == {"builder"}
+    assert "muster forget builder" in taken.complaint
+    assert taken.withdrawn == [(AGENT_STATE, {"agent": "tester"})]
+
+
+def test_edits_while_a_burst_is_written_are_merged(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    office.step(spawned(), spawned("tester", "s2"))
+    write = RegistryFile.write
+    edits = iter(["desired: stopped"])
+
+    def edited_under_it(self: RegistryFile, *given: Any) -> None:
+        for edit in edits:
+            text = office.path.read_text()
+            office.path.write_text(text.replace("desired: running", edit, 1))
+        write(self, *given)
+
+    monkeypatch.setattr(RegistryFile, "write", edited_under_it)
+    taken = office.step(exited("tester", "s2"))
+    assert [each.verb for each in taken.wanted] == ["stop"]
+    records = office.file().records()
+    assert (records["builder"].desired, records["tester"].status) == (Desired.STOPPED, Status.EXITED)
+
+
+# --- history ---
+
+
+def test_the_history_tells_how_each_session_ended(office: Office) -> None:
+    office.step(spawned(), exited(status=3), spawned(spawn="s2"), MISSING.model_copy(update={"spawn": "s2"}))
+    office.step(spawned(spawn="s3"), spawned(spawn="s4"))
+    ended = office.file().history()
+    assert {spawn: (each.status, each.exit_status) for spawn, each in ended.items()} == {
+        "s1": (Status.EXITED, 3),
+        "s2": (Status.TERMINATED, None),
+        "s3": (Status.TERMINATED, None),
+    }
+
+
+def test_what_ended_long_ago_is_pruned(office: Office) -> None:
+    office.step(spawned(), exited(), spawned("stray", "s9"), exited("stray", "s9"))
+    office.now += timedelta(hours=23)
+    office.step(spawned("tester", "s2"), exited("tester", "s2"))
+    assert set(office.file().history()) == {"s1", "s9", "s2"}
+    office.now += timedelta(hours=2)
+    taken = office.step()
+    assert set(office.file().history()) == {"s2"}
+    assert set(office.file().records()) == {"builder", "tester"}, "who is declared keeps a record"
+    assert [(each.verb, getattr(each, "agent", "")) for each in taken.wanted] == [("forget", "stray")]
+
+
+# --- rebuilding ---
+
+
+def test_the_file_is_rebuilt_from_the_journal(office: Office) -> None:
+    spawner = Journal(office.fleet_file.fleet.journal, "spawner")
+    teller = Teller(office.fleet_file.fleet.space, "spawner", spawner.epoch)
+    events: list[Event] = [spawned(), exited(status=2), spawned("tester", "s2")]
+    with spawner.transaction() as transaction:
+
+        def word(event: Event, seq: int) -> tuple[str, bytes]:
+            return teller.event(event, seq=seq, time=NOW + timedelta(seconds=seq), cause=None)
+
+        transaction.append([partial(word, event) for event in events], NOW.timestamp())
+    spawner.close()
+    office.step(spawned("other", "s7"))
+    request = Request("r1", "rebuild", b"{}", "muster/box/reply/r1", NOW.timestamp(), NOW.timestamp() + 60)
+    taken = office.step(asked=[Asked(request, Rebuild(id="r1"))])
+    assert {agent: each.status for agent, each in office.file().records().items()} == {
+        "builder": Status.EXITED,
+        "tester": Status.RUNNING,
+    }
+    assert {spawn: each.exit_status for spawn, each in office.file().history().items()} == {"s1": 2}
+    assert "2 agents" in taken.answers["r1"][1].said
+    assert [each.name for each in office.path.parent.glob("registry.yaml.before-*")]
+    assert taken.withdrawn == [(AGENT_STATE, {"agent": "other"})]
+    office.hire()
+    assert {agent for agent, _ in shown(list(office.registrar.states()))} == {"builder", "tester"}
 
 
 def test_it_follows_whoever_writes_about_agents_and_owns_their_states() -> None:

@@ -1,0 +1,39 @@
+"""The record from what the journal holds alone. What runs in tmux beside that, the reconciler tells."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from registry import AgentRecord, EndedSession, endings, fold
+from shared.events import Envelope
+from shared.journal import Journal
+from shared.topics import AGENT_DRIFT, AGENT_LIFECYCLE, Malformed, Space, locate
+
+
+def refold(journal: Journal, space: Space) -> tuple[dict[str, AgentRecord], dict[str, EndedSession]]:
+    """Every agent's record and every session's end, as far back as events are kept."""
+    records: dict[str, AgentRecord] = {}
+    ended: dict[str, EndedSession] = {}
+    for envelope in sorted(_events(journal, space), key=lambda each: (each.time, each.source, each.seq)):
+        agent = envelope.data.agent
+        before = records.get(agent)
+        after = fold(before, envelope)
+        ended |= endings(agent, before, after, envelope.time)
+        if after is not None:
+            records[agent] = after
+        else:
+            records.pop(agent, None)
+    return records, ended
+
+
+def _events(journal: Journal, space: Space) -> Iterator[Envelope[Any]]:
+    for source in journal.sources():
+        after = 0
+        while entries := journal.entries(source, after):
+            for entry in entries:
+                located = locate(entry.topic, space.prefix)
+                if located is not None and located[0] == space.host and located[1] in (AGENT_LIFECYCLE, AGENT_DRIFT):
+                    try:
+                        yield located[1].read(entry.payload)
+                    except Malformed:  # of a version that this one does not know
+                        continue
+            after = entries[-1].seq
