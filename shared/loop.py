@@ -67,14 +67,14 @@ class Loop:
 
     # --- running ---
 
-    def run(self) -> None:
-        """Serve until SIGTERM or SIGINT."""
+    def run(self, until: Callable[[], bool] = lambda: False) -> None:
+        """Serve until SIGTERM or SIGINT, or until something is so, which is asked after each turn."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda got, _frame: self._inbox.put(Quit(got)))
         self._log.info("started", pid=os.getpid(), epoch=self._journal.epoch)
         self._bus.start()
         try:
-            while not self._quit:
+            while not self._quit and not (self._steps and until()):
                 self.once()
         finally:
             self._leave()

@@ -45,19 +45,29 @@ class Wiring:
         self.inbox.put(Nudge("changed"))
 
 
-def serve(name: str, build: Callable[[Wiring], Service], arguments: Sequence[str] | None = None) -> int:
-    """Run a service until it is told to stop; answers the exit code."""
+def parser_for(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"muster-{name}", description=f"Muster's {name}; started by `muster up`.")
     parser.add_argument("--fleet", help="the fleet file")
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def serve(name: str, build: Callable[[Wiring], Service], arguments: Sequence[str] | None = None) -> int:
+    """Run a service until it is told to stop; answers the exit code."""
+    return serve_fleet(parser_for(name).parse_args(arguments).fleet, name, build)
+
+
+def serve_fleet(
+    fleet: str | None, name: str, build: Callable[[Wiring], Service], until: Callable[[], bool] = lambda: False
+) -> int:
+    """The same for a fleet that is known by its file, if it was named; `until` may end it sooner."""
     log = Log(name)
     os.umask(0o077)
     for variable in [name for name in os.environ if name.startswith("SUPERVISOR_")]:
         del os.environ[variable]  # agents are no children of the supervisor, whatever their environment says
     try:
-        fleet_file = FleetFile(find_fleet_file(options.fleet))
+        fleet_file = FleetFile(find_fleet_file(fleet))
         with hold(fleet_file.fleet.home / "run" / f"{name}.lock", name):
-            _run(fleet_file, name, build, log)
+            _run(fleet_file, name, build, log, until)
     except AlreadyRunning as error:
         log.error("refused to start", reason=str(error))
         return EXIT_BUSY
@@ -67,14 +77,16 @@ def serve(name: str, build: Callable[[Wiring], Service], arguments: Sequence[str
     return 0
 
 
-def _run(fleet_file: FleetFile, name: str, build: Callable[[Wiring], Service], log: Log) -> None:
+def _run(
+    fleet_file: FleetFile, name: str, build: Callable[[Wiring], Service], log: Log, until: Callable[[], bool]
+) -> None:
     fleet = fleet_file.fleet
     inbox = Inbox()
     journal = Journal(fleet.journal, name)
     bus = connect(fleet, name, inbox, log, will=Teller(fleet.space, name, journal.epoch))
     service = build(Wiring(fleet_file, journal, inbox, log))
     polls = Polls(fleet.declared.polls.connected_s, fleet.declared.polls.alone_s)
-    Loop(service, journal, bus, inbox, fleet.space, polls, log).run()
+    Loop(service, journal, bus, inbox, fleet.space, polls, log).run(until)
 
 
 def endpoints_of(fleet: Fleet) -> list[Endpoint]:

@@ -3,8 +3,9 @@
 import sys
 
 from registry import RegistryFile
+from services.reconciler.once import look_dryly, look_once
 from services.reconciler.service import Reconciler
-from shared.process import Wiring, serve
+from shared.process import Wiring, parser_for, serve_fleet
 from shared.tmux import Tmux
 
 
@@ -14,7 +15,15 @@ def build(wiring: Wiring) -> Reconciler:
 
 
 def main() -> int:
-    return serve(Reconciler.name, build)
+    parser = parser_for(Reconciler.name)
+    parser.add_argument("--once", action="store_true", help="look once, tell what is new, print all that differs")
+    parser.add_argument("--dry-run", action="store_true", help="look once and print it, and write nothing")
+    options = parser.parse_args()
+    if options.dry_run:
+        return look_dryly(options.fleet)
+    if options.once:
+        return look_once(options.fleet, build)
+    return serve_fleet(options.fleet, Reconciler.name, build)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,40 @@
-"""Looks at the registry and at tmux, and tells the drifts."""
+"""Compares the record with tmux, processes and the agents' own files, and tells what differs. It changes nothing."""
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
-from typing import ClassVar
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, ClassVar
 
 from registry import AgentRecord, BadRegistry, RegistryFile
-from services.reconciler.decide import DriftKind, drift_of, is_news
-from shared.errors import Retryable
-from shared.events import Data, PaneDead, SessionMissing
-from shared.fleet import FleetFile
+from registry.kept import kept_records
+from services.reconciler.decide import DriftKind, drifts_of
+from services.reconciler.observing import Observer, World
+from services.reconciler.patience import Patience
+from services.reconciler.sights import Sight, aspects, event_for, recorded, shared_conversations, unregistered
+from services.reconciler.strangers import Found, Strangers
+from services.reconciler.told import Told
+from shared.commands import Reconcile
+from shared.events import AgentEvent, Data
+from shared.fleet import Fleet, FleetFile
 from shared.journal import Journal
-from shared.tmux import Pane, Tmux
+from shared.tmux import Tmux
 from shared.topics import AGENT_LIFECYCLE, AGENT_STATE, Topic
-from shared.turn import Turn
+from shared.turn import Asked, Turn
 
-GRACE = timedelta(seconds=2.5)
-"""An agent that was asked to stop, start or restart until now is somebody's business: the record follows."""
-LOOKS_AGAIN = timedelta(seconds=0.5)
-PATIENCE = timedelta(seconds=30)
-"""A registrar that has not caught up by then is not waited for."""
+
+@dataclass(frozen=True)
+class Difference:
+    """One drift that is there now."""
+
+    event: AgentEvent
+    news: bool
+    waits: str = ""
+    """What it waits for before it is told."""
+
+    def document(self) -> dict[str, Any]:
+        state = "waits" if self.waits else "new" if self.news else "told"
+        return {**self.event.model_dump(mode="json", exclude_none=True), "state": state, "waits": self.waits}
 
 
 class Reconciler:
@@ -27,51 +43,103 @@ class Reconciler:
     hints: ClassVar[tuple[Topic, ...]] = (AGENT_LIFECYCLE, AGENT_STATE)
     owns: ClassVar[tuple[Topic, ...]] = ()
 
-    def __init__(self, fleet_file: FleetFile, registry: RegistryFile, tmux: Tmux, journal: Journal) -> None:
-        self._file = fleet_file
+    def __init__(
+        self,
+        fleet_file: FleetFile,
+        registry: RegistryFile,
+        tmux: Tmux,
+        journal: Journal,
+        own: Mapping[str, str] | None = None,
+    ) -> None:
+        self._fleet_file = fleet_file
         self._registry = registry
-        self._tmux = tmux
         self._journal = journal
-        self._held: dict[str, datetime] = {}
-        """Since when a drift has been waiting for a record that may explain it."""
+        self._observer = Observer(tmux, dict(os.environ if own is None else own))
+        self._strangers = Strangers(journal)
+        self._patience = Patience(journal, fleet_file.fleet.space)
+        self.last: list[Difference] = []
+        """What differed when it last looked."""
 
     def states(self) -> Iterable[Data]:
         return ()
 
     def step(self, turn: Turn) -> None:
-        # The registry first: a session that is started in between is then only not known yet, never missing.
+        self._fleet_file.refresh()
+        asked = [each for each in turn.asked if isinstance(each.command, Reconcile)]
+        dry_run = bool(asked) and all(each.command.dry_run for each in asked if isinstance(each.command, Reconcile))
+        self.compare(turn, thoroughly=bool(asked), dry_run=dry_run)
+        for each in asked:
+            self._answer(turn, each)
+
+    def compare(self, turn: Turn, *, thoroughly: bool, dry_run: bool) -> None:
+        fleet = self._fleet_file.fleet
+        self._patience.begin()
+        records = self._records(turn)  # before the look at tmux
+        world = self._observer.look(fleet, records, turn.now.timestamp(), thoroughly=thoroughly)
+        taken = world.panes.keys() | {agent for agent, record in records.items() if record.is_running}
+        found = list(self._strangers.find(turn, fleet, world.strangers, taken))
+        self.last = [
+            *self._differences(turn, fleet, records, world, dry_run=dry_run),
+            *(Difference(each.event, news=each.kept is None) for each in found),
+        ]
+        if not dry_run:
+            self._report_strangers(turn, found)
+        if world.look_again_s is not None:
+            turn.again_at(turn.now + timedelta(seconds=world.look_again_s))
+
+    def _records(self, turn: Turn) -> Mapping[str, AgentRecord]:
         try:
-            records = self._registry.records()
+            return self._registry.records()
         except BadRegistry as fault:
-            raise Retryable(str(fault)) from fault
-        stamp = self._file.fleet.stamp
-        panes = {pane.agent: pane for pane in self._tmux.look() if pane.fleet == stamp and pane.agent}
-        for agent, record in records.items():
-            kind = drift_of(record, panes.get(agent))
-            if kind is not None and record.spawn is not None:
-                self._report(turn, agent, record, panes.get(agent), kind)
+            # The registrar goes on without the file, and so do we.
+            turn.complain(str(fault))
+            return kept_records(self._journal.memory("registrar"))
 
-    def _report(self, turn: Turn, agent: str, record: AgentRecord, pane: Pane | None, kind: DriftKind) -> None:
-        spawn = record.spawn or ""
-        if not is_news(kind, spawn, turn.recall(f"told:{agent}")):
-            return
-        if self._is_somebodys_business(agent, spawn, turn):
-            turn.again_at(turn.now + LOOKS_AGAIN)
-            return
-        session = record.session or agent
-        self._held.pop(spawn, None)
-        match kind:
-            case DriftKind.MISSING:
-                turn.tell(SessionMissing(agent=agent, spawn=spawn, session=session))
-            case DriftKind.PANE_DEAD:
-                status = pane.dead_status if pane is not None else None
-                turn.tell(PaneDead(agent=agent, spawn=spawn, session=session, exit_status=status))
-        turn.remember(f"told:{agent}", {"spawn": spawn, "kind": kind.value})
+    def _differences(
+        self, turn: Turn, fleet: Fleet, records: Mapping[str, AgentRecord], world: World, *, dry_run: bool
+    ) -> Iterator[Difference]:
+        shared = shared_conversations(records, world.sights)
+        for agent, sight in world.sights.items():
+            record, others = records.get(agent), shared.get(agent, [])
+            seen = aspects(record, sight, others)
+            present = drifts_of(recorded(record), seen)
+            told = Told(turn, agent, record.spawn if record is not None else None)
+            for kind in present:
+                event = _event(kind, agent, fleet, record, sight, others)
+                difference = Difference(event, told.is_news(kind, event))
+                if difference.news:
+                    spawn = sight.pane.spawn if sight.pane is not None else None
+                    waits = self._patience.waits(turn, kind, agent, spawn, sight.pane)
+                    difference = Difference(event, news=True, waits=waits)
+                    if not waits and not dry_run:
+                        told.tell(kind, event)
+                yield difference
+            if not dry_run:
+                told.settle(present, seen)
 
-    def _is_somebodys_business(self, agent: str, spawn: str, turn: Turn) -> bool:
-        """Whether somebody is busy with the agent, or has said something of it that is not recorded yet."""
-        if self._journal.requests.about(agent, (turn.now - GRACE).timestamp()):
-            return True
-        if self._journal.has_read("registrar", f"/{self._file.fleet.space.host}/spawner", "spawner"):
-            return False
-        return turn.now - self._held.setdefault(spawn, turn.now) < PATIENCE
+    def _report_strangers(self, turn: Turn, found: list[Found]) -> None:
+        for each in found:
+            self._strangers.report(turn, each)
+        if turn.poll:
+            self._strangers.forget_gone(turn, {each.key for each in found})
+            self._patience.forget(turn.now)
+
+    def _answer(self, turn: Turn, asked: Asked) -> None:
+        count = {
+            state: sum(each.document()["state"] == state for each in self.last) for state in ("new", "told", "waits")
+        }
+        words = [f"{number} {state}" for state, number in count.items() if number]
+        said = f"{len(self.last)} drifts: {', '.join(words)}" if self.last else "the record and the world agree"
+        turn.answer(asked, said, drifts=[each.document() for each in self.last])
+
+
+def _event(
+    kind: DriftKind, agent: str, fleet: Fleet, record: AgentRecord | None, sight: Sight, others: list[str]
+) -> AgentEvent:
+    if kind is DriftKind.UNREGISTERED and sight.pane is not None:
+        declared = fleet.agents.get(agent)
+        known = record.backend if record is not None else declared.backend if declared is not None else "unknown"
+        return unregistered(agent, sight.pane, sight.examined.found or known, sight.examined.identity)
+    if record is None:
+        raise ValueError(f"{kind} is told of a record")
+    return event_for(kind, agent, record, sight, others)

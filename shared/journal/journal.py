@@ -152,13 +152,21 @@ class Journal:
             rows = connection.execute("SELECT source, epoch, seq FROM cursor WHERE reader = ?", (self.service,))
             return {(source, epoch): seq for source, epoch, seq in rows}
 
-    def has_read(self, reader: str, source: str, service: str) -> bool:
-        """Whether a reader has come to the end of what a service of this host has told."""
+    def place_of(self, reader: str, source: str) -> int:
+        """How far a reader has come in what a source has told, in this journal's epoch."""
         with self.database.reading() as connection:
             row = connection.execute(
                 "SELECT seq FROM cursor WHERE reader = ? AND source = ? AND epoch = ?", (reader, source, self.epoch)
             ).fetchone()
-        return (row[0] if row else 0) >= self.newest(service)
+        return row[0] if row else 0
+
+    def has_told(self, service: str, topic: str, after: int) -> bool:
+        """Whether a service of this host has told something on a topic, behind a place."""
+        with self.database.reading() as connection:
+            row = connection.execute(
+                "SELECT 1 FROM event WHERE source = ? AND seq > ? AND topic = ? LIMIT 1", (service, after, topic)
+            ).fetchone()
+        return row is not None
 
     def memory(self, of: str | None = None) -> Mapping[str, Any]:
         """What this service keeps over its restarts, or another one does."""

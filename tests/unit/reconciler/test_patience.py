@@ -1,0 +1,115 @@
+"""A drift waits for whoever may explain it, and not for ever."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from services.reconciler.decide import DriftKind
+from services.reconciler.patience import GRACE, PATIENCE, Patience
+from shared.commands import Stop
+from shared.desk import request_of
+from shared.events import AgentSpawned
+from shared.journal import Journal
+from shared.telling import Teller
+from shared.topics import Space
+from shared.turn import Turn
+from tests.unit.reconciler.seeing import NOW, pane
+
+SPACE = Space("box")
+
+
+class Host:
+    """A journal, with what a spawner and a registrar write into it."""
+
+    def __init__(self, path: Path) -> None:
+        self.spawner, self.registrar = Journal(path, "spawner"), Journal(path, "registrar")
+        self.journal = Journal(path, "reconciler")
+        self.patience = Patience(self.journal, SPACE)
+        self.now = NOW
+
+    def waits(
+        self, kind: DriftKind = DriftKind.MISSING, agent: str = "builder", created: float = 0, *, begins: bool = True
+    ) -> str:
+        turn = Turn("reconciler", self.now, poll=False, heard=[], asked=[], memory={})
+        if begins:
+            self.patience.begin()
+        found = self.patience.waits(turn, kind, agent, "s1", pane(created=int(created)))
+        assert (turn.look_again is not None) is bool(found), "what waits is looked at again"
+        return found
+
+    def told(self, agent: str) -> None:
+        event = AgentSpawned(agent=agent, spawn="s1", backend="demo", workspace="/", session=agent, pane="%1", pid=7)
+        teller = Teller(SPACE, "spawner", self.spawner.epoch)
+        with self.spawner.transaction() as transaction:
+            transaction.append([lambda seq: teller.event(event, seq=seq, time=NOW, cause=None)], NOW.timestamp())
+
+    def read(self) -> None:
+        with self.registrar.transaction() as transaction:
+            transaction.move_cursor("/box/spawner", self.spawner.epoch, self.spawner.last_seq())
+
+    def asked(self, agent: str, *, answered: bool) -> None:
+        self.spawner.requests.accept([request_of(SPACE, Stop(agent=agent, id="r1"), self.now.timestamp())])
+        if answered:
+            with self.spawner.transaction() as transaction:
+                transaction.answer("r1", b"{}", self.now.timestamp())
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    host = Host(tmp_path / "journal.db")
+    yield host
+    for journal in (host.spawner, host.registrar, host.journal):
+        journal.close()
+
+
+def test_what_nobody_explains_is_told_at_once(host: Host) -> None:
+    assert host.waits() == ""
+    host.told("builder")
+    host.read()
+    assert host.waits() == ""
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_somebody_who_is_busy_with_the_agent_goes_first(host: Host, answered: bool) -> None:
+    host.asked("builder", answered=answered)
+    assert host.waits() == "somebody is busy with the agent"
+    assert host.waits(agent="other") == ""
+    host.now += GRACE + timedelta(seconds=1)
+    assert (host.waits() == "") is answered
+
+
+def test_what_was_told_of_the_agent_is_recorded_first(host: Host) -> None:
+    host.told("builder")
+    assert "not recorded yet" in host.waits()
+    assert host.waits(agent="other") == "", "who was not spoken of is not waited for"
+    host.read()
+    assert "not recorded yet" in host.waits(begins=False), "the records in hand are from before"
+    assert host.waits() == ""
+
+
+def test_a_registrar_that_never_reads_is_not_waited_for_for_ever(host: Host) -> None:
+    host.told("builder")
+    assert host.waits()
+    host.now += PATIENCE - timedelta(seconds=1)
+    host.patience.forget(host.now)
+    assert host.waits()
+    host.now += timedelta(seconds=2)
+    assert host.waits() == ""
+
+
+def test_a_session_that_was_just_made_is_told_of_by_who_made_it(host: Host) -> None:
+    made = host.now.timestamp()
+    assert "just been made" in host.waits(DriftKind.UNREGISTERED, created=made)
+    host.now += timedelta(seconds=4)
+    assert host.waits(DriftKind.UNREGISTERED, created=made) == ""
+    assert "may follow" in host.waits(DriftKind.UNREGISTERED, "old")
+    host.now += GRACE
+    assert host.waits(DriftKind.UNREGISTERED, "old") == ""
+
+
+@pytest.mark.parametrize("kind", [DriftKind.IDENTIFIED, DriftKind.MOVED, DriftKind.STALE_ID])
+def test_what_no_command_explains_does_not_wait(host: Host, kind: DriftKind) -> None:
+    host.asked("builder", answered=False)
+    assert host.waits(kind) == ""

@@ -1,0 +1,111 @@
+"""Each drift is told once, again only when it changes, across restarts; what is over is taken back."""
+
+from typing import Any
+
+import pytest
+
+from services.reconciler.decide import Company, Conversation, DriftKind, Program
+from services.reconciler.told import Told
+from shared.events import AgentEvent, DriftResolved, DuplicateId, PaneDead, SessionMissing, StaleId, WrongBackend
+from shared.turn import Turn
+from tests.unit.reconciler.seeing import NOW
+
+WRONG = WrongBackend(agent="builder", spawn="s1", expected="claude", found=None, command="bash")
+MISSING = SessionMissing(agent="builder", spawn="s1", session="builder")
+STALE = StaleId(agent="builder", spawn="s1", conversation="c1", transcript="/t")
+
+
+def turn(memory: dict[str, Any]) -> Turn:
+    return Turn("reconciler", NOW, poll=False, heard=[], asked=[], memory=memory)
+
+
+class Life:
+    """Turn after turn on one memory, as a service has it over its restarts."""
+
+    def __init__(self, **memory: Any) -> None:
+        self.memory: dict[str, Any] = memory
+
+    def say(self, kind: DriftKind, event: AgentEvent, spawn: str | None = "s1") -> bool:
+        now = turn(self.memory)
+        told = Told(now, "builder", spawn)
+        if news := told.is_news(kind, event):
+            told.tell(kind, event)
+        self.memory |= now.kept
+        return news
+
+    def settle(self, *seen: Any, present: tuple[DriftKind, ...] = (), spawn: str | None = "s1") -> list[Any]:
+        now = turn(self.memory)
+        Told(now, "builder", spawn).settle(list(present), seen)
+        self.memory |= now.kept
+        return [event for event, _ in now.told]
+
+
+def test_a_drift_is_told_once_and_again_for_the_next_session() -> None:
+    life = Life()
+    assert life.say(DriftKind.MISSING, MISSING)
+    assert not life.say(DriftKind.MISSING, MISSING)
+    assert life.say(DriftKind.MISSING, MISSING.model_copy(update={"spawn": "s2"}), "s2")
+
+
+def test_a_drift_that_changed_is_told_again() -> None:
+    life = Life()
+    assert life.say(DriftKind.DUPLICATE_ID, DuplicateId(agent="builder", spawn="s1", conversation="c1", others=["a"]))
+    more = DuplicateId(agent="builder", spawn="s1", conversation="c1", others=["a", "b"])
+    assert life.say(DriftKind.DUPLICATE_ID, more)
+    assert not life.say(DriftKind.DUPLICATE_ID, more)
+
+
+def test_another_shell_in_the_same_pane_is_no_news() -> None:
+    life = Life()
+    assert life.say(DriftKind.WRONG_BACKEND, WRONG)
+    assert not life.say(DriftKind.WRONG_BACKEND, WRONG.model_copy(update={"command": "vim"}))
+    assert life.say(DriftKind.WRONG_BACKEND, WRONG.model_copy(update={"found": "codex"}))
+
+
+def test_a_session_whose_program_ended_and_that_then_went_away_is_told_once() -> None:
+    life = Life()
+    assert life.say(DriftKind.PANE_DEAD, PaneDead(agent="builder", spawn="s1", session="builder", exit_status=1))
+    assert not life.say(DriftKind.PANE_DEAD, PaneDead(agent="builder", spawn="s1", session="builder", exit_status=2))
+    assert not life.say(DriftKind.MISSING, MISSING)
+
+
+@pytest.mark.parametrize("kind", ["missing", "pane_dead"])
+def test_what_an_earlier_version_told_is_not_told_again(kind: str) -> None:
+    life = Life(**{"told:builder": {"spawn": "s1", "kind": kind}})
+    assert not life.say(DriftKind.MISSING, MISSING)
+    assert life.say(DriftKind.MISSING, MISSING.model_copy(update={"spawn": "s2"}), "s2")
+
+
+def test_what_is_over_is_told_once_and_can_come_again() -> None:
+    life = Life()
+    life.say(DriftKind.WRONG_BACKEND, WRONG)
+    assert life.settle(Program.WRONG, present=(DriftKind.WRONG_BACKEND,)) == []
+    assert life.settle(Program.UNKNOWN) == []
+    (over,) = life.settle(Program.RIGHT)
+    assert isinstance(over, DriftResolved)
+    assert (over.drift, over.spawn) == ("wrong_backend", "s1")
+    assert life.settle(Program.RIGHT) == []
+    assert life.say(DriftKind.WRONG_BACKEND, WRONG)
+
+
+def test_what_passes_by_itself_is_taken_back_in_silence() -> None:
+    life = Life()
+    life.say(DriftKind.IDENTIFIED, STALE)
+    assert life.settle(Conversation.SAME) == []
+    assert life.say(DriftKind.IDENTIFIED, STALE)
+
+
+def test_the_end_of_a_session_is_never_taken_back() -> None:
+    life = Life()
+    life.say(DriftKind.MISSING, MISSING)
+    assert life.settle(Company.ALONE) == []
+    assert not life.say(DriftKind.MISSING, MISSING)
+
+
+def test_a_stale_conversation_stays_told_over_a_new_session() -> None:
+    life = Life()
+    life.say(DriftKind.STALE_ID, STALE)
+    life.say(DriftKind.WRONG_BACKEND, WRONG)
+    assert not life.say(DriftKind.STALE_ID, STALE, "s2")
+    (over,) = life.settle(Conversation.SAME, spawn="s2")
+    assert over.drift == "stale_id"
