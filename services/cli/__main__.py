@@ -17,7 +17,7 @@ VERBS = {
     "init": "write a commented fleet.yaml here",
     "up": "start the broker and the services in the background",
     "down": "stop the services; agents go on unless --agents",
-    "status": "say what runs",
+    "status": "say what runs, once or as it changes",
     "events": "follow what happens",
     "spawn": "start agents and keep them running",
     "stop": "end agents and keep them down",
@@ -32,6 +32,8 @@ VERBS = {
     "adopt": "take over a tmux session that somebody else started",
     "forget": "forget an agent's record and leave its session to itself",
     "delete": "end an agent and forget its record; its conversation stays",
+    "reconcile": "compare the record with tmux, processes and files, and tell what differs",
+    "rebuild": "write the registry anew from the journal; the old file is set aside",
     "broker": "print ready-to-paste mosquitto commands",
     "doctor": "say what is missing or wrong, and how to mend it",
 }
@@ -108,7 +110,10 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-ASKED = (*("spawn", "stop", "restart", "resume", "send", "interrupt", "approve", "deny", "adopt", "forget", "delete"),)
+ASKED = (
+    *("spawn", "stop", "restart", "resume", "send", "interrupt", "approve", "deny", "adopt", "forget", "delete"),
+    "rebuild",
+)
 """The verbs that are one command on the bus each."""
 
 

@@ -3,6 +3,8 @@
 Both ways carry the same id, so a command that went both ways acts once.
 """
 
+import getpass
+import os
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -50,6 +52,14 @@ def ask(fleet: Fleet, command: Command, *, wait_s: float = 20.0) -> Reply:
         f"no answer within {wait_s:g} s; {command.verb} {command_id} is carried out if its owner"
         f" returns by {expires:%H:%M:%S} UTC"
     )
+
+
+def asker() -> str:
+    """Who is at the keyboard, for the audit log."""
+    try:
+        return f"{getpass.getuser()} (cli)"
+    except (KeyError, OSError):  # a user that the system has no name for, as in containers
+        return f"uid {os.getuid()} (cli)"
 
 
 class _Asking:

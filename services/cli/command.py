@@ -1,8 +1,7 @@
-"""The verbs that ask the spawner for something: each is one command on the bus, with the same words."""
+"""The verbs that ask a service for something: each is one command on the bus, with the same words."""
 
 import argparse
-import getpass
-import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from services.cli import exits
-from services.cli.ask import StillWaits, ask
+from services.cli.ask import StillWaits, ask, asker
 from services.cli.fleet import is_up, open_fleet, say
 from services.cli.words import plain
 from shared.commands import (
@@ -22,6 +21,7 @@ from shared.commands import (
     Deny,
     Forget,
     Interrupt,
+    Rebuild,
     Reply,
     Restart,
     Resume,
@@ -49,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
 
 def run(options: argparse.Namespace) -> int:
     fleet = open_fleet(options)
-    for name in [options.agent] if isinstance(options.agent, str) else options.agent:
+    for name in _names(options):
         if not is_id(name):
             raise MusterError(f"{name!r} is no agent's name: they are [a-z0-9_-], 1 to 64 long")
     try:
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     worst = 0
     for command in commands:
         try:
-            reply = ask(fleet, command.model_copy(update={"by": f"{_who()} (cli)"}), wait_s=options.wait)
+            reply = ask(fleet, command.model_copy(update={"by": asker()}), wait_s=options.wait)
         except StillWaits as waits:
             say(str(waits))
             worst = max(worst, exits.UNDER_WAY)
@@ -71,15 +71,14 @@ def run(options: argparse.Namespace) -> int:
     return worst
 
 
+def _names(options: argparse.Namespace) -> list[str]:
+    """The agents that were named; some verbs are about none."""
+    given = getattr(options, "agent", [])
+    return [given] if isinstance(given, str) else given
+
+
 def _show(reply: Reply, *, as_json: bool) -> None:
     print(reply.model_dump_json() if as_json else plain(reply.said))
-
-
-def _who() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a user that the system has no name for, as in containers
-        return f"uid {os.getuid()}"
 
 
 # --- what can be said ---
@@ -126,6 +125,9 @@ def _for_delete(parser: argparse.ArgumentParser) -> None:
 def _for_adopt(parser: argparse.ArgumentParser) -> None:
     _agent(parser)
     parser.add_argument("session", help="the name of the tmux session")
+    parser.add_argument(
+        "--pane", metavar="%N", help="the pane of it that the agent runs in; the others stay yours (default: all of it)"
+    )
     parser.add_argument("--backend", help="what runs in it; default: the declared agent's, else by its processes")
 
 
@@ -154,6 +156,7 @@ _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "interrupt": _agents,
     "approve": _agents,
     "deny": _agents,
+    "rebuild": lambda _: None,
 }
 
 
@@ -185,6 +188,12 @@ def _named(options: argparse.Namespace) -> list[str]:
     if not options.agent:
         raise MusterError(f"{options.verb} needs the name of an agent, or --all")
     return list(options.agent)
+
+
+def _adopt(options: argparse.Namespace) -> Iterator[Command]:
+    if options.pane is not None and not re.fullmatch(r"%\d+", options.pane):
+        raise MusterError(f"--pane {options.pane}: panes are called %3 and the like; tmux list-panes -a tells them")
+    yield Adopt(agent=options.agent, session=options.session, pane=options.pane, backend=options.backend)
 
 
 def _send(options: argparse.Namespace) -> Iterator[Command]:
@@ -221,9 +230,10 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], Iterator[Command]]] = {
         Delete(agent=agent, purge_conversation=options.purge_conversation) for agent in options.agent
     ),
     "forget": lambda options: (Forget(agent=agent) for agent in options.agent),
-    "adopt": lambda options: iter([Adopt(agent=options.agent, session=options.session, backend=options.backend)]),
+    "adopt": _adopt,
     "send": _send,
     "interrupt": lambda options: (Interrupt(agent=agent) for agent in options.agent),
     "approve": lambda options: (Approve(agent=agent) for agent in options.agent),
     "deny": lambda options: (Deny(agent=agent) for agent in options.agent),
+    "rebuild": lambda _: iter([Rebuild()]),
 }

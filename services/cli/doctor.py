@@ -125,7 +125,7 @@ def _tmux_answers(fleet: Fleet) -> Iterator[Finding]:
     tmux = Tmux(socket)
     try:
         panes = tmux.look()
-        yield Finding("sessions", True, f"tmux socket {socket}: {len(panes)} sessions")
+        yield Finding("sessions", True, f"tmux socket {socket}: {len({pane.session_id for pane in panes})} sessions")
     except MusterError as error:
         yield Finding("sessions", False, str(error), f"look at the tmux server of socket {socket}")
     finally:

@@ -13,7 +13,7 @@ from shared.commands import StopAll
 from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.states import Status
-from shared.tmux import Tmux
+from shared.tmux import Pane, Tmux
 
 RECORDED_WITHIN_S = 3.0
 
@@ -41,7 +41,7 @@ def bring_down(fleet: Fleet, *, agents: bool) -> list[str]:
             say("starting the services, for only the spawner ends sessions")
             bring_up(fleet)
         say(ask(fleet, StopAll(for_now=True, by="muster down")).said)
-        _wait_until_recorded(fleet)
+        _wait_until_recorded(fleet, {pane.spawn for pane in _panes(fleet)})
     ended = supervision.stop(fleet)
     say(f"down: {', '.join(ended)}" if ended else "nothing was running")
     if running and not agents:
@@ -51,9 +51,13 @@ def bring_down(fleet: Fleet, *, agents: bool) -> list[str]:
 
 def sessions(fleet: Fleet) -> list[str]:
     """The agents of this fleet that tmux has."""
+    return sorted(pane.agent for pane in _panes(fleet) if pane.agent)
+
+
+def _panes(fleet: Fleet) -> list[Pane]:
     tmux = Tmux(fleet.declared.tmux.socket)
     try:
-        return sorted(pane.agent for pane in tmux.look() if pane.fleet == fleet.stamp and pane.agent)
+        return [pane for pane in tmux.look() if pane.fleet == fleet.stamp]
     except MusterError as error:
         say(str(error))
         return []
@@ -61,13 +65,14 @@ def sessions(fleet: Fleet) -> list[str]:
         tmux.close()
 
 
-def _wait_until_recorded(fleet: Fleet) -> None:
+def _wait_until_recorded(fleet: Fleet, left: set[str | None]) -> None:
+    """Until the registry tells the end of all, but of those that were left alone."""
     deadline = time.monotonic() + RECORDED_WITHIN_S
     while time.monotonic() < deadline:
         try:
             records = RegistryFile(fleet.registry).records().values()
         except BadRegistry:
             return
-        if all(record.status is not Status.RUNNING for record in records):
+        if {record.spawn for record in records if record.status is Status.RUNNING} <= left:
             return
         time.sleep(0.05)

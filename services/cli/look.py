@@ -1,14 +1,17 @@
-"""One look at the bus: every retained state, as a viewer sees it, or None when no broker answers in time."""
+"""One look at the bus: what every service says of itself, as a viewer sees it, or None when no broker answers."""
 
 import time
+from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass, field
 
-from shared.events import AgentState, ServiceState
+from shared.errors import MusterError
+from shared.events import ServiceState
 from shared.fleet import Fleet
 from shared.inbox import Arrived, Connected, Inbox
 from shared.log import Log
-from shared.process import connect
-from shared.topics import AGENT_STATE, SERVICE_STATE, Malformed, locate
+from shared.process import connect, endpoints_of
+from shared.topics import SERVICE_STATE, Malformed, locate
 
 SETTLED_S = 0.15
 """Retained messages come at once after the subscription; when none came for so long, that was all."""
@@ -17,8 +20,20 @@ SETTLED_S = 0.15
 @dataclass
 class BusLook:
     services: dict[str, ServiceState] = field(default_factory=dict)
-    agents: dict[str, AgentState] = field(default_factory=dict)
     service_times: dict[str, float] = field(default_factory=dict)
+
+    def take(self, message: Arrived, prefix: str) -> bool:
+        """Note what a service says; False for a message of any other kind."""
+        located = locate(message.topic, prefix)
+        if located is None or located[1] is not SERVICE_STATE:
+            return False
+        try:
+            envelope = SERVICE_STATE.read(message.payload)
+        except Malformed:
+            return True
+        self.services[envelope.data.service] = envelope.data
+        self.service_times[envelope.data.service] = envelope.time.timestamp()
+        return True
 
 
 class Quiet(Log):
@@ -28,38 +43,44 @@ class Quiet(Log):
         pass
 
 
-def look_at_bus(fleet: Fleet, timeout_s: float) -> BusLook | None:
-    inbox = Inbox()
-    bus = connect(fleet, "viewer", inbox, Quiet("muster"))
-    rows = (SERVICE_STATE, AGENT_STATE)
-    bus.subscribe([row.filter(fleet.space) for row in rows])
-    bus.start()
-    look: BusLook | None = None
-    deadline = time.monotonic() + timeout_s
-    try:
-        while items := inbox.take(deadline):
+class Glance:
+    """A look that is under way: the connection is made while whoever wants it does something else."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._prefix = fleet.space.prefix
+        self._inbox = Inbox()
+        self._bus = connect(fleet, "viewer", self._inbox, Quiet("muster"))
+        self._bus.subscribe([SERVICE_STATE.filter(fleet.space)])
+        self._bus.start()
+
+    def result(self, timeout_s: float, services: Collection[str] = ()) -> BusLook | None:
+        """What was heard; who names the services that there are need not wait whether there are more."""
+        look: BusLook | None = None
+        deadline = time.monotonic() + timeout_s
+        while items := self._inbox.take(deadline):
             for item in items:
                 if isinstance(item, Connected):
                     look = BusLook()
                     deadline = time.monotonic() + timeout_s
                 elif isinstance(item, Arrived) and look is not None:
-                    _take(look, item, fleet.space.prefix)
+                    look.take(item, self._prefix)
                     deadline = min(deadline, time.monotonic() + SETTLED_S)
-    finally:
-        bus.stop()
-    return look
+            if look is not None and services and set(services) <= look.services.keys():
+                break
+        return look
+
+    def close(self) -> None:
+        self._bus.stop()
 
 
-def _take(look: BusLook, message: Arrived, prefix: str) -> None:
-    located = locate(message.topic, prefix)
-    if located is None or not message.payload:
-        return
+def look_at_bus(fleet: Fleet, timeout_s: float) -> BusLook | None:
+    with closing(Glance(fleet)) as glance:
+        return glance.result(timeout_s)
+
+
+def may_answer(fleet: Fleet) -> bool:
+    """Whether it is worth waiting for a broker: False while our own is known to be down."""
     try:
-        envelope = located[1].read(message.payload)
-    except Malformed:
-        return
-    if isinstance(envelope.data, ServiceState):
-        look.services[envelope.data.service] = envelope.data
-        look.service_times[envelope.data.service] = envelope.time.timestamp()
-    elif isinstance(envelope.data, AgentState):
-        look.agents[envelope.data.agent] = envelope.data
+        return bool(endpoints_of(fleet))
+    except MusterError:
+        return True  # an address that is none: the connection tells of it

@@ -1,132 +1,89 @@
 """`muster status`: what runs, from the registry file and the bus, and what of it is hearsay."""
 
 import argparse
-import json
+import shutil
 import sys
-import time
-from dataclasses import dataclass
+from contextlib import closing
 from datetime import UTC, datetime
-from typing import Any
 
-from registry import AgentRecord, BadRegistry, RegistryFile
-from services.cli import exits, supervision
-from services.cli.fleet import open_fleet_leniently
-from services.cli.look import BusLook, look_at_bus
-from services.cli.words import Paint, ago, plain, table
-from shared.fleet import Fleet
+from services.cli import exits
+from services.cli.choosing import ANY, DRIFTS, STATUSES, Choice, split
+from services.cli.look import Glance, may_answer
+from services.cli.report import Reader, Report
+from services.cli.status_view import View
+from services.cli.words import Paint
 from shared.roles import SERVICES
-from shared.states import Presence, Status
+from shared.states import Desired
 
 BROKER_ANSWERS_WITHIN_S = 1.0
 
 
-@dataclass(frozen=True)
-class Report:
-    fleet: Fleet
-    bus: BusLook | None
-    pids: dict[str, int]
-    records: dict[str, AgentRecord]
-    faults: list[str]
-
-    @property
-    def all_up(self) -> bool:
-        wanted = {supervision.SUPERVISOR, *SERVICES}
-        return self.bus is not None and not self.faults and wanted <= self.pids.keys()
-
-    @property
-    def broker(self) -> str:
-        return "down" if self.bus is None else "up"
-
-
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", nargs="*", help="only these agents")
+    parser.add_argument("--status", metavar="STATUS,…", help=f"only agents that are {', '.join(STATUSES)}")
+    parser.add_argument("--backend", metavar="BACKEND,…", help="only agents that run on these")
+    parser.add_argument("--wanted", choices=[each.value for each in Desired], help="only agents that are wanted so")
+    parser.add_argument(
+        "--drift",
+        nargs="?",
+        const=ANY,
+        metavar="KIND",
+        help=f"only agents with open drifts, or with one of a kind: {', '.join(DRIFTS)}",
+    )
+    parser.add_argument("--ended", action="store_true", help="also show the sessions that ended, newest first, and how")
+    parser.add_argument("--watch", action="store_true", help="go on showing it as it changes, until q or Ctrl-C")
     parser.add_argument("--json", action="store_true", help="print everything as one JSON document")
 
 
 def run(options: argparse.Namespace) -> int:
-    fleet, fault = open_fleet_leniently(options)
-    faults = [fault] if fault else []
-    records: dict[str, AgentRecord] = {}
-    try:
-        records = dict(RegistryFile(fleet.registry).records())
-    except BadRegistry as error:
-        faults.append(str(error))
-    report = Report(
-        fleet=fleet,
-        bus=look_at_bus(fleet, BROKER_ANSWERS_WITHIN_S),
-        pids=supervision.pids(fleet),
-        records=records,
-        faults=faults,
+    choice = Choice(
+        agents=tuple(options.agent),
+        statuses=split(options.status),
+        backends=split(options.backend),
+        wanted=options.wanted,
+        drift=options.drift,
+        ended=options.ended,
     )
+    reader = Reader(options, history=choice.ended)
+    if options.watch:
+        return _watch(reader, choice, as_json=options.json)
+    report = _report(reader)
+    choice.check(report)
+    view = View(report, choice, datetime.now(UTC))
     if options.json:
-        json.dump(as_document(report), sys.stdout, indent=2)
-        print()
+        _put(view.json(indent=2))
     else:
-        print(as_text(report, Paint(sys.stdout)))
+        print(_text(view))
     return 0 if report.all_up else exits.NOT_ALL_UP
 
 
-def as_document(report: Report) -> dict[str, Any]:
-    return {
-        "host": report.fleet.space.host,
-        "broker": report.broker,
-        "faults": report.faults,
-        "services": {name: {"status": status, "pid": pid} for name, status, pid, _ in _services(report)},
-        "agents": {
-            name: report.records[name].model_dump(mode="json") if name in report.records else None
-            for name in _agents(report)
-        },
-    }
+def _report(reader: Reader) -> Report:
+    """Read the files while the broker is being reached."""
+    if not may_answer(reader.fleet):
+        return reader.report()
+    with closing(Glance(reader.fleet)) as glance:
+        report = reader.report()
+        expected = [name for name in SERVICES if name in report.pids]
+        return report.heard(glance.result(BROKER_ANSWERS_WITHIN_S, expected))
 
 
-def as_text(report: Report, paint: Paint) -> str:
-    rows = [(name, paint.status(status), str(pid or "-"), more) for name, status, pid, more in _services(report)]
-    parts = [paint.bad(fault) for fault in report.faults]
-    parts.append(table(("SERVICE", "STATUS", "PID", ""), rows))
-    if report.bus is None:
-        parts.insert(0, paint.bad("the broker is down: services go on by polling, and commands go through the journal"))
-    agents = [_agent_row(name, report.records.get(name), paint) for name in _agents(report)]
-    if agents:
-        parts.append(table(("AGENT", "STATUS", "SINCE", "WANTED", "BACKEND", "SESSION", "WHY"), agents))
-    else:
-        parts.append("no agents are declared")
-    return "\n\n".join(parts)
+def _text(view: View) -> str:
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    return view.text(Paint(sys.stdout), columns)
 
 
-def _agents(report: Report) -> list[str]:
-    return list(dict.fromkeys([*report.fleet.declared.agents, *report.records]))
+def _put(document: bytes) -> None:
+    """JSON is UTF-8, whatever the terminal is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(document + b"\n")
 
 
-def _agent_row(name: str, record: AgentRecord | None, paint: Paint) -> tuple[str, ...]:
-    if record is None:
-        return (name, paint.dim("not started"), "-", "-", "-", "-", "")
-    since = ago((datetime.now(UTC) - record.since).total_seconds())
-    session = record.session if record.session and record.status is Status.RUNNING else "-"
-    return (
-        name,
-        paint.status(record.status),
-        since,
-        record.desired,
-        record.backend,
-        plain(session),
-        plain(record.reason),
-    )
+def _watch(reader: Reader, choice: Choice, *, as_json: bool) -> int:
+    from services.cli.watching import watch_on_screen, watch_plainly  # noqa: PLC0415 - not for who looks once
 
-
-def _services(report: Report) -> list[tuple[str, str, int | None, str]]:
-    """Each process by name: what it says of itself where a broker tells, else whether it lives."""
-    rows: list[tuple[str, str, int | None, str]] = []
-    for name in (supervision.SUPERVISOR, *supervision.programs(report.fleet)):
-        pid = report.pids.get(name)
-        said = report.bus.services.get(name) if report.bus else None
-        if name == supervision.SUPERVISOR:
-            rows.append((name, "up" if pid else "down", pid, "" if pid else "nobody restarts what dies: muster up"))
-        elif name == "broker":
-            rows.append((name, report.broker, pid, ""))
-        elif said is not None and pid == said.pid and said.status is not Presence.OFFLINE:
-            age = time.time() - report.bus.service_times[name] if report.bus else 0.0
-            rows.append((name, said.status.value, pid, plain(said.reason) or f"heard {ago(age)} ago"))
-        elif pid is not None:
-            rows.append((name, "alone", pid, "runs, but the broker does not tell of it"))
-        else:
-            rows.append((name, "down", None, "start it with: muster up"))
-    return rows
+    choice.check(reader.report())
+    if as_json:
+        return watch_plainly(reader, choice, lambda view: _put(view.json()))
+    if sys.stdout.isatty():
+        return watch_on_screen(reader, choice)
+    return watch_plainly(reader, choice, lambda view: print(f"{view.now.astimezone():%H:%M:%S}\n{_text(view)}\n"))

@@ -112,6 +112,16 @@ def start(fleet: Fleet) -> None:
     os.close(log)
 
 
+def run_once(fleet: Fleet, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a service as a child that looks once and ends; what it says is kept from the terminal."""
+    return subprocess.run(foreground(fleet, name, *arguments), capture_output=True, text=True, check=False)
+
+
+def foreground(fleet: Fleet, name: str, *arguments: str) -> list[str]:
+    """The words that run a service without a supervisor."""
+    return [sys.executable, "-P", "-m", f"services.{name}", "--fleet", str(fleet.path), *arguments]
+
+
 def stop(fleet: Fleet) -> list[str]:
     """End the supervisor and all it started, orphans too; answers what had to be ended."""
     ended = list(pids(fleet))

@@ -1,8 +1,13 @@
-"""Becomes supervisord, holding the lock that says it runs: `python -m services.cli.supervisor_process LOCK CONFIG`."""
+"""Becoming another program, under the same pid.
+
+`python -m services.cli.supervisor_process LOCK CONFIG` becomes supervisord, holding the lock that says it runs.
+"""
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from shared.lock import AlreadyRunning, hold
 
@@ -18,7 +23,14 @@ def main() -> int:
         return EXIT_BUSY
     held.survive_exec()
     os.umask(0o077)
-    os.execv(sys.executable, [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", configuration])  # noqa: S606
+    become([sys.executable, "-m", "supervisor.supervisord", "-n", "-c", configuration])
+
+
+def become(argv: Sequence[str]) -> NoReturn:
+    """Nothing of ours is left: signals, the terminal and the exit code are the program's."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(argv[0], list(argv))  # noqa: S606
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Events, states and tables in the words and colours of a terminal."""
 
-import re
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from services.cli.fitting import Column, fitted
 from shared.commands import Reply
 from shared.events import (
     AgentDeleted,
@@ -12,17 +12,32 @@ from shared.events import (
     AgentResumed,
     AgentSent,
     Data,
+    DriftResolved,
+    DuplicateId,
     Envelope,
     Event,
+    Identified,
+    Moved,
     PaneDead,
     Running,
     ServiceState,
     SessionMissing,
+    StaleId,
+    Unregistered,
+    WrongBackend,
 )
 from shared.topics import Topic
 
-GOOD = {"running", "online", "up", "spawned", "restarted", "resumed", "adopted", "sent", "ok"}
-BAD = {"terminated", "gave_up", "offline", "down", "missing", "pane_dead", "exited", "error"}
+GOOD = {
+    *("running", "online", "up", "spawned", "restarted", "resumed", "adopted", "sent", "ok"),
+    *("identified", "resolved"),
+}
+BAD = {
+    *("terminated", "gave_up", "offline", "down", "exited", "error"),
+    *("missing", "pane_dead", "stale_id", "duplicate_id", "wrong_backend"),
+}
+KIND_COLUMNS = 13
+"""As wide as the longest kind of event."""
 
 
 class Paint:
@@ -60,22 +75,8 @@ def ago(seconds: float) -> str:
     return f"{max(0.0, seconds):.0f}s"
 
 
-_COLOUR = re.compile(r"\x1b\[\d+m")
-
-
-def _width(text: str) -> int:
-    """How many columns a text takes, colours not counted."""
-    return len(_COLOUR.sub("", text))
-
-
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    everything = [head, *rows]
-    widths = [max(_width(row[column]) for row in everything) for column in range(len(head))]
-    lines = []
-    for row in everything:
-        cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    return "\n".join(fitted([Column(title) for title in head], rows))
 
 
 def event_line(host: str, row: Topic, document: Envelope[Any] | Reply, paint: Paint) -> str:
@@ -88,7 +89,7 @@ def event_line(host: str, row: Topic, document: Envelope[Any] | Reply, paint: Pa
         subject, family = document.subject, row.pattern.rpartition("/")[2]
         what, more = data.kind if isinstance(data, Event) else data.status, describe(data)
     clock = document.time.astimezone().strftime("%H:%M:%S.%f")[:-3]
-    padded = paint.status(plain(what)) + " " * max(0, 11 - len(what))
+    padded = paint.status(plain(what)) + " " * max(0, KIND_COLUMNS - len(what))
     name = paint.bold(f"{plain(subject):<12}")
     return f"{paint.dim(clock)} {paint.dim(plain(host))} {name} {family:<9} {padded} {plain(more)}"
 
@@ -114,10 +115,44 @@ def describe(data: Data) -> str:
             return f"its program ended with status {data.exit_status}; its last words: {words}"
         case PaneDead() | AgentExited():
             return f"its program ended with status {data.exit_status}"
+        case DriftResolved():
+            return f"{data.drift}: {data.reason}"
+        case Unregistered() | Identified() | StaleId() | DuplicateId() | WrongBackend() | Moved():
+            return _describe_drift(data)
         case ServiceState(reason=""):
             return f"pid {data.pid}, connection {data.connection}"
         case _:
             return str(getattr(data, "reason", ""))
+
+
+def _describe_drift(drift: Unregistered | Identified | StaleId | DuplicateId | WrongBackend | Moved) -> str:
+    match drift:
+        case Unregistered(adopts=adopts):
+            then = "; the spawner is asked to adopt it" if adopts else ""
+            return f"runs {drift.backend} in session {drift.session}, pid {drift.pid}, and no record said so{then}"
+        case Identified(previous=None):
+            return f"is in conversation {drift.conversation}"
+        case Identified():
+            return f"went on to conversation {drift.conversation}; it was {drift.previous}"
+        case StaleId():
+            return f"its conversation {drift.conversation} is no longer at {drift.transcript}"
+        case DuplicateId():
+            return f"runs on conversation {drift.conversation}, and so does {', '.join(drift.others)}"
+        case WrongBackend():
+            found = f"{drift.found} ({drift.command})" if drift.found else drift.command
+            return f"recorded as {drift.expected}, but its pane runs {found}"
+        case Moved():
+            return _moved(drift)
+
+
+def _moved(moved: Moved) -> str:
+    """Only what is another than before."""
+    told = []
+    if moved.session != moved.was_session:
+        told.append(f"recorded as session {moved.was_session}, but it is called {moved.session}")
+    if moved.workspace != moved.was_workspace:
+        told.append(f"recorded in {moved.was_workspace}, but it works in {moved.workspace}")
+    return "; ".join(told)
 
 
 def plain(text: str) -> str:

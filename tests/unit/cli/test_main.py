@@ -58,7 +58,10 @@ def test_without_a_verb_the_help_is_shown(capsys: pytest.CaptureFixture[str]) ->
         (["resume", "a", "b"], "unrecognized arguments: b"),
         (["send", "a", "text", "--keys", "b"], "not allowed with argument"),
         (["spawn", "a", "--wait", "long"], "invalid float value: 'long'"),
-        (["status", "now"], "unrecognized arguments: now"),
+        (["status", "--now"], "unrecognized arguments: --now"),
+        (["status", "--wanted", "dead"], "invalid choice: 'dead'"),
+        (["rebuild", "builder"], "unrecognized arguments: builder"),
+        (["adopt", "builder"], "the following arguments are required: session"),
         (["--nosuch", "status"], "unrecognized arguments: --nosuch"),
         (["--fleet"], "expected one argument"),
         (["events", "--seconds", "x"], "invalid float value"),
@@ -110,8 +113,8 @@ def test_a_bad_fleet_file_is_its_own_exit_code(tmp_path: Path, capsys: pytest.Ca
     assert exit_code("--fleet", str(path), "up") == 78
     assert capsys.readouterr().err == (
         f"muster: {path}, line 1: agnets: unknown key; did you mean 'agents'?"
-        " allowed are: agents, backends, broker, defaults, environment, host, logs, loops, polls, prefix, restarts,"
-        " services, start, tmux, version, workspaces\n"
+        " allowed are: adoption, agents, backends, broker, defaults, environment, host, logs, loops, polls, prefix,"
+        " registry, restarts, services, start, tmux, version, workspaces\n"
     )
 
 

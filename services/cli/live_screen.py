@@ -1,0 +1,143 @@
+"""A screen of its own in the terminal, drawn without flicker and given back however its owner ends."""
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import termios
+import threading
+import tty
+from collections.abc import Sequence
+from typing import Any
+
+from services.cli.cells import width
+from shared.inbox import Inbox, Nudge, Quit
+
+ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+"""The alternate screen, without a cursor; and back."""
+HOME, END_OF_LINE, END_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
+WRAP_OFF, WRAP_ON = "\x1b[?7l", "\x1b[?7h"
+"""A letter that is wider than we think must not push the rest down."""
+SUSPEND = "suspend"
+LEAVES_BY = b"qQ\x04"
+ENDS_BY = (signal.SIGTERM, signal.SIGHUP)
+
+
+class LiveScreen:
+    """Signals and keys go into the inbox: Quit, a Nudge for another size, and a Nudge `suspend` for Ctrl-Z."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+        self._out = sys.stdout.fileno()
+        self._drawn: tuple[Sequence[str], os.terminal_size] | None = None
+        self._keys: _Keys | None = None
+        self._modes: list[Any] | None = None
+        self._old_handlers: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> "LiveScreen":
+        sys.stdout.flush()
+        try:
+            for number in ENDS_BY:
+                self._handle(number, Quit(number))
+            self._handle(signal.SIGWINCH, Nudge("another size"))
+            self._handle(signal.SIGTSTP, Nudge(SUSPEND))
+            if _are_keys_ours():
+                self._keys = _Keys(self._inbox)
+            self._enter()
+        except BaseException:  # Ctrl-C may come at once
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._leave()
+        if self._keys is not None:
+            self._keys.close()
+        for number, handler in self._old_handlers.items():
+            signal.signal(number, handler)
+
+    def draw(self, lines: Sequence[str]) -> None:
+        """Show these lines and nothing else, in one write; the same lines are not written again."""
+        wanted = (list(lines), self.size())
+        if wanted != self._drawn:
+            self._drawn = wanted
+            self._write(picture(*wanted))
+
+    def size(self) -> os.terminal_size:
+        """Columns and rows."""
+        with contextlib.suppress(OSError):
+            size = os.get_terminal_size(self._out)
+            if size.columns > 0 and size.lines > 0:
+                return size
+        return os.terminal_size((80, 24))
+
+    def suspend(self) -> None:
+        """Give the terminal back and stop, as Ctrl-Z means it; this returns when the shell says go on."""
+        self._leave()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self._enter()
+
+    def _handle(self, number: signal.Signals, item: Quit | Nudge) -> None:
+        self._old_handlers[number] = signal.signal(number, lambda *_: self._inbox.put(item))
+
+    def _enter(self) -> None:
+        if _are_keys_ours():
+            with contextlib.suppress(termios.error):
+                self._modes = termios.tcgetattr(sys.stdin)
+                tty.setcbreak(sys.stdin, termios.TCSANOW)
+        self._drawn = None
+        self._write(ENTER + WRAP_OFF)
+
+    def _leave(self) -> None:
+        # The terminal may be gone: that it can't be put in order then is no trouble of ours.
+        with contextlib.suppress(OSError):
+            self._write(WRAP_ON + LEAVE)
+        if self._modes is not None:
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(sys.stdin, termios.TCSANOW, self._modes)
+            self._modes = None
+
+    def _write(self, text: str) -> None:
+        left = text.encode("utf-8", "replace")
+        while left:
+            left = left[os.write(self._out, left) :]
+
+
+def picture(lines: Sequence[str], size: os.terminal_size) -> str:
+    """What draws these lines over whatever is there; they fit. Nothing is blank in between, so nothing flickers."""
+    # After the last column the cursor stays on it: who erases from there takes the last letter away.
+    drawn = [line if width(line) >= size.columns else line + END_OF_LINE for line in lines]
+    rest = "\r\n" + END_OF_SCREEN if len(lines) < size.lines else ""
+    return HOME + "\r\n".join(drawn) + rest
+
+
+def _are_keys_ours() -> bool:
+    """Whether somebody types for us: a background job that tries to read is stopped."""
+    with contextlib.suppress(OSError, ValueError):
+        return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    return False
+
+
+class _Keys:
+    """Reads what is typed, on a thread of its own; what is typed after the end is the shell's."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+        self._typed = sys.stdin.fileno()
+        self._ended, self._end = os.pipe()
+        self._thread = threading.Thread(target=self._read, name="keys", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        os.close(self._end)
+        self._thread.join()
+        os.close(self._ended)
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):
+            while self._ended not in select.select([self._typed, self._ended], [], [])[0]:
+                key = os.read(self._typed, 1)
+                if not key or key in LEAVES_BY:
+                    self._inbox.put(Quit(0))
+                    return

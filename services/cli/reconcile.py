@@ -1,0 +1,134 @@
+"""`muster reconcile`: compare the record with the world now, and say what differs.
+
+The reconciler that runs is asked. While none runs, one is run as a child for this look, for services never import
+each other; with `--dry-run` that one writes nothing at all.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from services.cli import exits, supervision
+from services.cli.ask import StillWaits, ask, asker
+from services.cli.fleet import open_fleet, say
+from services.cli.supervisor_process import become
+from services.cli.words import Paint, describe, plain, table
+from shared.commands import Reconcile
+from shared.errors import MusterError
+from shared.events import Drift
+from shared.fleet import Fleet
+from shared.process import EXIT_BUSY
+
+RECONCILER = "reconciler"
+WAIT_S = 20.0
+
+Document = Mapping[str, Any]
+
+
+class NeedsOnce(MusterError):
+    exit_code = exits.USAGE
+
+
+class LookFailed(MusterError):
+    """The reconciler that was run for this look ended without an answer."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--once", action="store_true", help="look once, tell what is new, and print all that differs")
+    parser.add_argument("--dry-run", action="store_true", help="look once and print it; nothing is told or written")
+    parser.add_argument("--json", action="store_true", help="print the drifts as one JSON document")
+    parser.add_argument("--exit-code", action="store_true", help="end with 1 if there are drifts")
+    parser.add_argument(
+        "--wait", type=float, default=WAIT_S, metavar="S", help=f"how long to wait for the answer (default {WAIT_S:g})"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    fleet = open_fleet(options)
+    if not (options.once or options.dry_run):
+        if options.json or options.exit_code:
+            raise NeedsOnce("--json and --exit-code go with --once or --dry-run: without these it goes on and on")
+        return _go_on(fleet)
+    try:
+        document = _look(fleet, dry_run=options.dry_run, wait_s=options.wait)
+    except StillWaits as waits:
+        say(str(waits))
+        return exits.UNDER_WAY
+    drifts = document["drifts"]
+    print(json.dumps(document) if options.json else as_text(drifts, Paint(sys.stdout)))
+    return exits.FAILED if options.exit_code and drifts else 0
+
+
+def as_text(drifts: Sequence[Document], paint: Paint) -> str:
+    """A line for each drift."""
+    if not drifts:
+        return "the record and the world agree"
+    rows = [
+        (paint.bold(plain(each["agent"])), paint.status(plain(each["kind"])), _said(each), paint.dim(_state(each)))
+        for each in sorted(drifts, key=lambda each: (each["agent"], each["kind"]))
+    ]
+    return table(rows[0], rows[1:])
+
+
+def _said(drift: Document) -> str:
+    try:
+        return plain(describe(_DRIFT.validate_python(dict(drift))))
+    except ValidationError:
+        return ""  # of a kind that is not known here; its name has to do
+
+
+def _state(drift: Document) -> str:
+    waits = drift.get("waits")
+    return plain(f"(waits: {waits})" if waits else f"({drift.get('state', 'new')})")
+
+
+_DRIFT: TypeAdapter[Any] = TypeAdapter(Drift)
+
+
+# --- who looks ---
+
+
+def _look(fleet: Fleet, *, dry_run: bool, wait_s: float) -> Document:
+    if not _runs(fleet):
+        if not dry_run:
+            supervision.make_home(fleet)
+        child = supervision.run_once(fleet, RECONCILER, "--dry-run" if dry_run else "--once")
+        if child.returncode == 0:
+            return _read(child.stdout)
+        if child.returncode != EXIT_BUSY:
+            raise LookFailed(f"{child.stderr.strip()}\nthe reconciler could not look; it ended with {child.returncode}")
+        # One was started in the meantime: it can be asked.
+    reply = ask(fleet, Reconcile(dry_run=dry_run, by=asker()), wait_s=wait_s)
+    if not reply.ok:
+        raise MusterError(plain(reply.said))
+    return {"drifts": reply.result.get("drifts", [])}
+
+
+def _read(said: str) -> Document:
+    try:
+        document = json.loads(said)
+        if isinstance(document["drifts"], list):
+            return dict(document)
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise LookFailed(f"the reconciler answered what is no list of drifts: {plain(said[:200])!r}")
+
+
+def _runs(fleet: Fleet) -> int | None:
+    return supervision.pids(fleet).get(RECONCILER)
+
+
+def _go_on(fleet: Fleet) -> int:
+    pid = _runs(fleet)
+    if pid is not None:
+        print(
+            f"the reconciler runs already (pid {pid}) and compares all the time; look now with: muster reconcile --once"
+        )
+        return 0
+    say("comparing until Ctrl-C; `muster up` does this in the background, with all the rest")
+    supervision.make_home(fleet)
+    become(supervision.foreground(fleet, RECONCILER))
