@@ -76,7 +76,7 @@ def test_a_stop_is_no_drift_however_slow_the_registrar_is(fleet: RunningFleet) -
 def test_a_broken_file_keeps_nobody_from_seeing_and_ending_the_fleet(fleet: RunningFleet, name: str) -> None:
     (fleet.path.parent / name).write_text("agents: {builder: [\n")
     status = fleet.cli("status", code=3)
-    assert f"{name}, line 2: not YAML" in status.stdout
+    assert f"{name}, line 2" in status.stdout
     assert "online" in status.stdout
     fleet.cli("down", "--agents")
     assert supervision.pids(fleet.fleet) == {}
