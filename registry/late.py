@@ -6,25 +6,30 @@ would be lost without a word. So the last files that were swapped out stay open 
 
 import os
 import time
-from collections import deque
 from dataclasses import dataclass
 
 from registry.disk import Stamp, content_of, stamp_of
 from registry.faults import SwappedOut
 
-KEPT_AT_MOST = 4
+KEPT_AT_MOST = 32
+"""Writes come in bursts: with a few milliseconds between them, these are still more than an editor needs to save."""
 KEPT_FOR_S = 60.0
 QUIET_FOR_S = 0.3
 """So long nothing must have been written, for a save to count as finished."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Old:
     descriptor: int
     stamp: Stamp
     since: float
     overtaken: bool = False
     """Whether somebody else has edited the file in its place since."""
+
+    @property
+    def was_written(self) -> bool:
+        """Whether somebody wrote into it since we looked."""
+        return stamp_of(os.fstat(self.descriptor)) != self.stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +44,14 @@ class OldFiles:
     """The files that were swapped out last."""
 
     def __init__(self) -> None:
-        self._kept: deque[_Old] = deque()
+        self._kept: list[_Old] = []
 
     def keep(self, out: SwappedOut) -> None:
         """Watch a file that was just swapped out; it is closed in the end."""
         self._kept.append(_Old(out.descriptor, out.stamp, time.monotonic()))
-        while len(self._kept) > KEPT_AT_MOST:
-            os.close(self._kept.popleft().descriptor)
+        too_many = max(0, len(self._kept) - KEPT_AT_MOST)
+        for old in [each for each in self._kept if not each.was_written][:too_many]:
+            self._drop(old)
 
     def overtake(self) -> None:
         """Somebody edited the file itself: an old state that is saved now is not simply newer."""
@@ -54,21 +60,26 @@ class OldFiles:
 
     def late_save(self) -> Save | None:
         """The newest finished save into an old file, told once."""
-        while self._kept and time.monotonic() - self._kept[0].since > KEPT_FOR_S:
-            os.close(self._kept.popleft().descriptor)
+        for old in [each for each in self._kept if time.monotonic() - each.since > KEPT_FOR_S]:
+            self._drop(old)
         for old in reversed(self._kept):
             status = os.fstat(old.descriptor)
-            now = stamp_of(status)
             quiet = time.time_ns() - status.st_mtime_ns > QUIET_FOR_S * 1e9
-            if now == old.stamp or not quiet or not status.st_size:
+            if not old.was_written or not quiet or not status.st_size:
                 continue  # an empty file is one that is still being written
-            old.stamp = now
+            old.stamp = stamp_of(status)
+            for other in self._kept:
+                other.overtaken |= other is not old
             return Save(content_of(old.descriptor), old.overtaken)
         return None
 
     def close(self) -> None:
         while self._kept:
-            os.close(self._kept.pop().descriptor)
+            self._drop(self._kept[0])
+
+    def _drop(self, old: _Old) -> None:
+        self._kept.remove(old)
+        os.close(old.descriptor)
 
     def __del__(self) -> None:
         self.close()

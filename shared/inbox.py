@@ -42,9 +42,10 @@ class Disconnected:
 
 @dataclass(frozen=True, slots=True)
 class Nudge:
-    """Something may have changed: look now."""
+    """Something may have changed: look now, or soon, if more may come."""
 
     why: str
+    within_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

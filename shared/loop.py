@@ -52,7 +52,9 @@ class Loop:
         self._unsorted: list[Arrived] = []
         self._events: list[Arrived] = []
         self._ungreeted: Connected | None = None
-        self._nudged = self._show_all = False
+        self._nudged: float | None = None
+        """By when somebody wants us to look."""
+        self._show_all = False
         self._lost_at: float | None = None
         self._quit = False
         self._gathers_until = start
@@ -115,6 +117,8 @@ class Loop:
     def _deadline(self) -> float:
         now = time.monotonic()
         wakes = [self._rhythm.wakes_at(now), self._next_heartbeat, self._bus.falls_silent_at()]
+        if self._nudged is not None:
+            wakes.append(max(self._nudged, self._rhythm.backoff.until))
         due = self._outbox.due(now)
         if self._receiving.waits(now):
             wakes.append(self._receiving.until)
@@ -154,8 +158,9 @@ class Loop:
                 self._own.connection = 0
                 self._outbox.disconnected()
                 self._lost_at = self._lost_at or time.time()
-            case Nudge():
-                self._nudged = True
+            case Nudge(within_s=within_s):
+                due = time.monotonic() + within_s
+                self._nudged = due if self._nudged is None else min(self._nudged, due)
             case Quit():
                 self._quit = True
 
@@ -178,9 +183,10 @@ class Loop:
     def _look(self, now: float) -> None:
         """Give the service a turn, if there is a reason to."""
         poll = self._rhythm.poll(now, broker_answers=self._bus.answers)
-        if not (self._events or self._nudged or self._rhythm.asked_for(now)):
+        nudged = self._nudged is not None and now >= self._nudged
+        if not (self._events or nudged or self._rhythm.asked_for(now)):
             return
-        events, self._events, self._nudged = self._events, [], False
+        events, self._events, self._nudged = self._events, [], None
         done = self._stepper.step(events, catch_up=self._rhythm.overdue, poll=poll)
         self._steps += 1
         if self._show_all:

@@ -40,9 +40,9 @@ class Wiring:
     def fleet(self) -> Fleet:
         return self.fleet_file.fleet
 
-    def nudge(self) -> None:
-        """Ask for a look, from any thread."""
-        self.inbox.put(Nudge("changed"))
+    def nudge(self, within_s: float = 0.0) -> None:
+        """Ask for a look, from any thread. What is not urgent is looked at together with what comes meanwhile."""
+        self.inbox.put(Nudge("changed", within_s))
 
 
 def parser_for(name: str) -> argparse.ArgumentParser:

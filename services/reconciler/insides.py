@@ -7,7 +7,7 @@ from pathlib import Path
 from registry import AgentRecord
 from services.reconciler.sights import Examined
 from shared.fleet import Fleet
-from shared.identity import identify
+from shared.identity import identify, reader_for
 from shared.ids import is_conversation
 from shared.processes import Processes, agent_in, recognised_by
 from shared.tmux import Pane
@@ -53,7 +53,14 @@ class Insides:
     _looked: dict[str, _Looked] = field(default_factory=dict)
 
     def look(
-        self, fleet: Fleet, records: Mapping[str, AgentRecord], panes: Mapping[str, Pane], look: Look, now: float
+        self,
+        fleet: Fleet,
+        records: Mapping[str, AgentRecord],
+        panes: Mapping[str, Pane],
+        look: Look,
+        now: float,
+        *,
+        at_most: int,
     ) -> float | None:
         """See again what may have changed; answers when there is more to see, though nobody will say so."""
         for agent in self._looked.keys() - panes.keys():
@@ -63,10 +70,14 @@ class Insides:
             if pane.dead:
                 continue
             record, looked = records.get(agent), self._looked.get(agent)
-            identified = record is not None and record.transcript is not None
-            if looked is None or not looked.is_of(pane) or now >= looked.good_until(pane, now, identified=identified):
+            known = _is_known(fleet, record)
+            if looked is None or not looked.is_of(pane) or now >= looked.good_until(pane, now, identified=known):
+                if at_most == 0:
+                    next_look.append(now)
+                    continue
+                at_most -= 1
                 looked = self._looked[agent] = self._examine(fleet, record, pane, look(), looked, now)
-            next_look.append(looked.good_until(pane, now, identified=identified))
+            next_look.append(looked.good_until(pane, now, identified=known))
         return min(next_look, default=None)
 
     def of(self, agent: str, pane: Pane | None) -> Examined:
@@ -94,6 +105,14 @@ class Insides:
         if wrong and (not seen_twice or now - pane.created < STARTS_S):
             examined = replace(examined, runs_its_backend=None)
         return _Looked(pane, now, examined, wrong)
+
+
+def _is_known(fleet: Fleet, record: AgentRecord | None) -> bool:
+    """Whether its conversation is known, or never will be."""
+    if record is None or record.transcript is not None:
+        return record is not None
+    backend = fleet.backends.get(record.backend)
+    return backend is None or reader_for(record.backend, backend) is None
 
 
 def examine(fleet: Fleet, record: AgentRecord | None, pane: Pane, processes: Processes) -> Examined:

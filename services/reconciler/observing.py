@@ -5,6 +5,7 @@ A source that does not answer raises, or leaves what it would tell unknown. It n
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from registry import AgentRecord
 from services.reconciler.conversation_files import ConversationFiles
@@ -15,6 +16,11 @@ from shared.fleet import Fleet
 from shared.ids import is_id
 from shared.processes import Processes
 from shared.tmux import Pane, Tmux
+
+AT_ONCE = 8
+"""So many sessions are looked into in one turn: what tmux tells meanwhile must not wait for long."""
+PROCESSES_S = 0.5
+"""How long one look at the processes is good."""
 
 
 @dataclass(frozen=True)
@@ -34,41 +40,44 @@ class Observer:
         self._insides = Insides()
         self._files = ConversationFiles(own)
         self._unstamped = Unstamped()
+        self._processes: tuple[float, Processes] | None = None
+
+    def stamps(self, fleet: Fleet) -> Mapping[str, str]:
+        """Which agents have a session at all."""
+        return self._tmux.stamps(fleet.stamp)
 
     def look(self, fleet: Fleet, records: Mapping[str, AgentRecord], now: float, *, thoroughly: bool) -> World:
-        """`records` were read before this look: what is started in between is only not known yet, never missing."""
+        """What tmux says now, and of all else what is new, where it is worth a look; `thoroughly`, all of it.
+
+        `records` were read before: what is started in between is only not known yet, never missing.
+        """
         panes = self._tmux.look()
         ours = {pane.agent: pane for pane in panes if pane.agent and is_ours(pane, fleet)}
         if thoroughly:
             self._insides.forget()
             self._files.forget()
             self._unstamped.forget()
-        processes = _Once()
-        again = [self._insides.look(fleet, records, ours, processes.look, now)]
+            self._processes = None
+        processes = partial(self._look_at_processes, now)
+        at_most = len(ours) if thoroughly else AT_ONCE
+        again = [self._insides.look(fleet, records, ours, processes, now, at_most=at_most)]
         self._files.look(fleet, records, now)
-        strangers = list(self._unstamped.look(fleet, panes, processes.look, now))
+        strangers = list(self._unstamped.look(fleet, panes, processes, now))
         again.append(self._unstamped.next_look)
         sights = {
             agent: self._sight(agent, records.get(agent), ours.get(agent)) for agent in records.keys() | ours.keys()
         }
         soonest = min((at for at in again if at is not None), default=None)
-        return World(ours, sights, strangers, None if soonest is None else max(0.05, soonest - now))
+        return World(ours, sights, strangers, None if soonest is None else max(0.01, soonest - now))
 
     def _sight(self, agent: str, record: AgentRecord | None, pane: Pane | None) -> Sight:
         kept = self._files.of(agent, record)
         return Sight(pane, self._insides.of(agent, pane), kept.transcript, kept.moved_to)
 
-
-class _Once:
-    """The processes, looked at when somebody first asks."""
-
-    def __init__(self) -> None:
-        self._processes: Processes | None = None
-
-    def look(self) -> Processes:
-        if self._processes is None:
-            self._processes = Processes.look()
-        return self._processes
+    def _look_at_processes(self, now: float) -> Processes:
+        if self._processes is None or now - self._processes[0] > PROCESSES_S:
+            self._processes = (now, Processes.look())
+        return self._processes[1]
 
 
 def is_ours(pane: Pane, fleet: Fleet) -> bool:

@@ -22,6 +22,8 @@ from shared.tmux import Tmux
 from shared.topics import AGENT_LIFECYCLE, AGENT_STATE, Topic
 from shared.turn import Asked, Turn
 
+Compared = tuple[AgentRecord | None, Sight, list[str]]
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -57,6 +59,8 @@ class Reconciler:
         self._observer = Observer(tmux, dict(os.environ if own is None else own))
         self._strangers = Strangers(journal)
         self._patience = Patience(journal, fleet_file.fleet.space)
+        self._agreed: dict[str, Compared] = {}
+        """Agents whose record and world agreed when they were last compared."""
         self.last: list[Difference] = []
         """What differed when it last looked."""
 
@@ -75,6 +79,11 @@ class Reconciler:
         fleet = self._fleet_file.fleet
         self._patience.begin()
         records = self._records(turn)  # before the look at tmux
+        if not thoroughly:
+            self._tell_missing(turn, fleet, records)
+            if turn.told:
+                turn.again_at(turn.now)  # the rest takes longer
+                return
         world = self._observer.look(fleet, records, turn.now.timestamp(), thoroughly=thoroughly)
         taken = world.panes.keys() | {agent for agent, record in records.items() if record.is_running}
         found = list(self._strangers.find(turn, fleet, world.strangers, taken))
@@ -95,27 +104,47 @@ class Reconciler:
             turn.complain(str(fault))
             return kept_records(self._journal.memory("registrar"))
 
+    def _tell_missing(self, turn: Turn, fleet: Fleet, records: Mapping[str, AgentRecord]) -> None:
+        """What people wait for most, by the quickest look that there is."""
+        stamps = self._observer.stamps(fleet)
+        for agent, record in records.items():
+            if record.is_running and agent not in stamps:
+                list(self._compare_one(turn, fleet, agent, (record, Sight(), []), dry_run=False))
+
     def _differences(
         self, turn: Turn, fleet: Fleet, records: Mapping[str, AgentRecord], world: World, *, dry_run: bool
     ) -> Iterator[Difference]:
         shared = shared_conversations(records, world.sights)
+        for agent in self._agreed.keys() - world.sights.keys():
+            del self._agreed[agent]
         for agent, sight in world.sights.items():
-            record, others = records.get(agent), shared.get(agent, [])
-            seen = aspects(record, sight, others)
-            present = drifts_of(recorded(record), seen)
-            told = Told(turn, agent, record.spawn if record is not None else None)
-            for kind in present:
-                event = _event(kind, agent, fleet, record, sight, others)
-                difference = Difference(event, told.is_news(kind, event))
-                if difference.news:
-                    spawn = sight.pane.spawn if sight.pane is not None else None
-                    waits = self._patience.waits(turn, kind, agent, spawn, sight.pane)
-                    difference = Difference(event, news=True, waits=waits)
-                    if not waits and not dry_run:
-                        told.tell(kind, event)
-                yield difference
-            if not dry_run:
-                told.settle(present, seen)
+            compared = (records.get(agent), sight, shared.get(agent, []))
+            known = self._agreed.get(agent)
+            if known is None or not _is_same(known, compared):  # mostly it is; there may be hundreds
+                yield from self._compare_one(turn, fleet, agent, compared, dry_run=dry_run)
+
+    def _compare_one(
+        self, turn: Turn, fleet: Fleet, agent: str, compared: Compared, *, dry_run: bool
+    ) -> Iterator[Difference]:
+        record, sight, others = compared
+        seen = aspects(record, sight, others)
+        present = drifts_of(recorded(record), seen)
+        told = Told(turn, agent, record.spawn if record is not None else None)
+        self._agreed.pop(agent, None)
+        if not present and told.is_empty:
+            self._agreed[agent] = compared
+        for kind in present:
+            event = _event(kind, agent, fleet, record, sight, others)
+            difference = Difference(event, told.is_news(kind, event))
+            if difference.news:
+                spawn = sight.pane.spawn if sight.pane is not None else None
+                waits = self._patience.waits(turn, kind, agent, spawn, sight.pane)
+                difference = Difference(event, news=True, waits=waits)
+                if not waits and not dry_run:
+                    told.tell(kind, event)
+            yield difference
+        if not dry_run:
+            told.settle(present, seen)
 
     def _report_strangers(self, turn: Turn, found: list[Found]) -> None:
         for each in found:
@@ -131,6 +160,17 @@ class Reconciler:
         words = [f"{number} {state}" for state, number in count.items() if number]
         said = f"{len(self.last)} drifts: {', '.join(words)}" if self.last else "the record and the world agree"
         turn.answer(asked, said, drifts=[each.document() for each in self.last])
+
+
+def _is_same(one: Compared, other: Compared) -> bool:
+    """Whether nothing has changed since; records and examinations stay the same objects as long as they are good."""
+    return (
+        one[0] is other[0]
+        and one[1].examined is other[1].examined
+        and one[1].pane == other[1].pane
+        and (one[1].transcript, one[1].moved_to) == (other[1].transcript, other[1].moved_to)
+        and one[2] == other[2]
+    )
 
 
 def _event(

@@ -28,6 +28,10 @@ class Told:
         stays = (DriftKind.STALE_ID,)  # a conversation outlives its session
         self._drifts: dict[str, Any] = {kind: how for kind, how in drifts.items() if same or kind in stays}
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._drifts
+
     def is_news(self, kind: DriftKind, event: AgentEvent) -> bool:
         """Whether this was not said yet. A session whose program ended and that then went away is told once."""
         if kind is DriftKind.MISSING and DriftKind.PANE_DEAD in self._drifts:

@@ -1,6 +1,7 @@
 """Wiring only."""
 
 import sys
+from functools import partial
 
 from services.spawner.carrying_out import SessionCommands
 from services.spawner.keeping import Keeper
@@ -13,10 +14,13 @@ from services.spawner.typist import Typist
 from shared.process import Wiring, serve
 from shared.tmux import Tmux
 
+NOT_URGENT_S = 0.03
+"""What tmux tells is seldom for the spawner: who tells people of it goes first, and a burst of it is one look."""
+
 
 def build(wiring: Wiring) -> Spawner:
     fleet = wiring.fleet
-    tmux = Tmux(fleet.declared.tmux.socket, on_change=wiring.nudge)
+    tmux = Tmux(fleet.declared.tmux.socket, on_change=partial(wiring.nudge, within_s=NOT_URGENT_S))
     wiring.fleet_file.watch(wiring.nudge)
     settings = fleet.declared.logs
     logs = LogKeeper(tmux, fleet.logs, max_bytes=int(settings.max_mb * 1_000_000), keep=settings.keep)

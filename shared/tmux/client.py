@@ -34,7 +34,7 @@ from shared.tmux.errors import (
 )
 from shared.tmux.orphans import end_with_parent
 from shared.tmux.panes import KEEP, KEEPER, MOVE, SERVER, TIDY
-from shared.tmux.rows import LIST, LIST_CAREFULLY, Pane, panes_in
+from shared.tmux.rows import LIST, LIST_CAREFULLY, LIST_STAMPS, Pane, panes_in
 
 # How often a question is put when the connection ends under it: a client attached to a session that is killed is
 # sent away, and the next one may meet the same fate.
@@ -102,6 +102,20 @@ class Tmux:
         if any(pane.dead and pane.dead_status is None for pane in agents if pane.is_stamped):
             self._remind()
         return agents
+
+    def stamps(self, fleet: str) -> dict[str, str]:
+        """The fleet's agents that have a session, and its spawn stamp: a quicker look that tells no more.
+
+        Raises as `look` does, and is {} only if tmux said surely that it has no session.
+        """
+        try:
+            answer = self._read(LIST_STAMPS)[0]
+        except NoSession:
+            return {}
+        if not answer.ok:
+            raise TmuxUnavailable("list-panes", answer.text)
+        rows = [row.split("\t") for row in answer.lines]
+        return {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == fleet}
 
     def screens(self, pane_ids: Sequence[str], *, styled: bool = False) -> dict[str, str]:
         """Give what the panes show, without empty lines at the end. Panes that are gone are left out.

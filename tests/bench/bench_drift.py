@@ -23,7 +23,7 @@ BUDGET_MS = 50.0
 POLL_S = 30.0
 BETWEEN_S = 0.25
 SLEEPER = {"sleeper": {"binary": "sleep", "argv": ["{binary}", "100000"], "deliver": "arg"}}
-UNLIMITED = {"burst": 1000, "sustained": 1000, "first_wait_s": 0.5, "longest_wait_s": 0.5}
+UNLIMITED = {"burst": 1000, "sustained": 1000, "first_wait_s": 1, "longest_wait_s": 1}
 
 
 class Subscriber:

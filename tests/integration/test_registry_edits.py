@@ -66,6 +66,13 @@ def opened(path: Path, known: str) -> str:
     return text
 
 
+def missing(lines: list[str], path: Path) -> list[str]:
+    """What is neither in the file nor kept beside it."""
+    kept = [each.read_text() for each in path.parent.glob("registry.yaml.late-*")]
+    everything = "\n".join([path.read_text(), *kept]).splitlines()
+    return [line for line in lines if line not in everything]
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """A process that writes to the file all the time."""
@@ -91,11 +98,11 @@ def test_an_edit_beside_a_busy_writer_stays(tmp_path: Path, editor: Callable[[Pa
     with writing(path):
         for known, line in pairwise(["", *lines]):
             editor(path, known, line)
-        opened(path, lines[-1])
+        deadline = time.monotonic() + 10
+        while missing(lines, path) and time.monotonic() < deadline:
+            time.sleep(0.02)
     assert set(RegistryFile(path).records()) == {"builder"}
-    kept = [each.read_text() for each in tmp_path.glob("registry.yaml.late-*")]
-    everything = "\n".join([path.read_text(), *kept]).splitlines()
-    assert [line for line in lines if line not in everything] == []
+    assert missing(lines, path) == []
 
 
 def test_a_slow_save_into_the_old_file_is_taken_up(tmp_path: Path) -> None:

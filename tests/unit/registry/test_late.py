@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import pytest
 
-from registry import ChangedMeanwhile, LateSave, RegistryFile, disk
+from registry import ChangedMeanwhile, LateSave, RegistryFile, disk, late
 from registry.exchange import exchange as real_exchange
 from tests.unit.registry.samples import record
 
@@ -79,9 +79,9 @@ def test_a_late_save_does_not_undo_an_edit_that_was_taken_up_since(path: Path, t
 def test_only_so_many_old_files_stay_open(path: Path) -> None:
     before = len(list(Path("/dev/fd").iterdir()))
     file = RegistryFile(path)
-    for pid in range(12):
+    for pid in range(late.KEPT_AT_MOST + 5):
         file.write({"builder": record(pid=pid)})
-    assert len(list(Path("/dev/fd").iterdir())) - before <= 4
+    assert len(list(Path("/dev/fd").iterdir())) - before == late.KEPT_AT_MOST
     del file
     assert len(list(Path("/dev/fd").iterdir())) == before
 
@@ -118,3 +118,36 @@ def test_an_edit_of_our_own_text_in_the_instant_before_it_is_swapped_back_is_kep
         file.take_up_late_save()
     assert path.read_text() == theirs
     assert (tmp_path / "registry.yaml.late-1").read_text().endswith("note: mine\n")
+
+
+def test_a_burst_of_writes_does_not_make_us_forget_a_save(path: Path) -> None:
+    file = RegistryFile(path)
+    file.write({"builder": record()})
+    with path.open("ab") as editor:
+        file.write({"builder": record(pid=8)})
+        editor.write(b"note: mine\n")
+        editor.flush()
+        for pid in range(100, 105 + late.KEPT_AT_MOST):
+            file.write({"builder": record(pid=pid)})
+        quiet(editor.fileno())
+        assert file.take_up_late_save()
+    assert path.read_text().endswith("note: mine\n")
+
+
+def test_of_two_late_saves_neither_undoes_the_other(path: Path, tmp_path: Path) -> None:
+    file = RegistryFile(path)
+    file.write({"builder": record()})
+    with path.open("ab") as first:
+        file.write({"builder": record(pid=8)})
+        with path.open("ab") as second:
+            file.write({"builder": record(pid=9)})
+            for editor, words in ((first, b"a: 1\n"), (second, b"b: 1\n")):
+                editor.write(words)
+                editor.flush()
+                quiet(editor.fileno())
+            assert file.take_up_late_save()
+            with pytest.raises(LateSave):
+                file.take_up_late_save()
+            assert not file.take_up_late_save()
+    assert path.read_text().endswith("b: 1\n")
+    assert (tmp_path / "registry.yaml.late-1").read_text().endswith("a: 1\n")
