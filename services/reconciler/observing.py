@@ -5,7 +5,7 @@ A source that does not answer raises, or leaves what it would tell unknown. It n
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 
 from registry import AgentRecord
 from services.reconciler.conversation_files import ConversationFiles
@@ -19,8 +19,6 @@ from shared.tmux import Pane, Tmux
 
 AT_ONCE = 8
 """So many sessions are looked into in one turn: what tmux tells meanwhile must not wait for long."""
-PROCESSES_S = 0.5
-"""How long one look at the processes is good."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,6 @@ class Observer:
         self._insides = Insides()
         self._files = ConversationFiles(own)
         self._unstamped = Unstamped()
-        self._processes: tuple[float, Processes] | None = None
 
     def stamps(self, fleet: Fleet) -> Mapping[str, str]:
         """Which agents have a session at all."""
@@ -57,8 +54,7 @@ class Observer:
             self._insides.forget()
             self._files.forget()
             self._unstamped.forget()
-            self._processes = None
-        processes = partial(self._look_at_processes, now)
+        processes = cache(Processes.look)  # one look, and only if somebody asks; what tmux just told is in it
         at_most = len(ours) if thoroughly else AT_ONCE
         again = [self._insides.look(fleet, records, ours, processes, now, at_most=at_most)]
         self._files.look(fleet, records, now)
@@ -73,11 +69,6 @@ class Observer:
     def _sight(self, agent: str, record: AgentRecord | None, pane: Pane | None) -> Sight:
         kept = self._files.of(agent, record)
         return Sight(pane, self._insides.of(agent, pane), kept.transcript, kept.moved_to)
-
-    def _look_at_processes(self, now: float) -> Processes:
-        if self._processes is None or now - self._processes[0] > PROCESSES_S:
-            self._processes = (now, Processes.look())
-        return self._processes[1]
 
 
 def is_ours(pane: Pane, fleet: Fleet) -> bool:

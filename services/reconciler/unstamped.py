@@ -12,7 +12,8 @@ from shared.tmux import Pane
 
 SETTLES_S = 3.0
 """A program in a person's pane is no agent of anybody's before it has run for so long."""
-GOOD_FOR_S = 10.0
+GOOD_FOR_S = 2.5
+"""How long one look into such a pane is good."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +56,20 @@ class Unstamped:
         processes = look()
         found = agent_in(processes, fleet.backends, pane.pid)
         if found is not None and now - found[1].started < SETTLES_S:
-            settles = found[1].started + SETTLES_S
-            self.next_look = min(settles, self.next_look or settles)
+            self._look_again(found[1].started + SETTLES_S)
             return None
         stranger = None
+        if found is None and _key(pane) not in self._seen:
+            self._look_again(now + SETTLES_S)  # it may be a shell that is just about to start one
         if found is not None:
             backend, process = found
             identity = identify(backend, fleet.backends[backend], processes, process, Path(pane.path))
             stranger = Stranger(pane, backend, process, alone, identity)
         self._seen[_key(pane)] = (now, stranger)
         return stranger
+
+    def _look_again(self, at: float) -> None:
+        self.next_look = at if self.next_look is None else min(at, self.next_look)
 
     def forget(self) -> None:
         self._seen.clear()

@@ -312,7 +312,7 @@ def test_a_broken_edit_is_told_and_the_fleet_goes_on(fleet: RunningFleet) -> Non
     wait_until(
         lambda: watcher.documents("builder/state")[-1]["data"]["spawn"] == fleet.spawn_of("builder"), "and shown"
     )
-    assert "from the journal" in fleet.cli("status", code=3).stdout
+    assert "as the journal has them" in fleet.cli("status", code=3).stdout
     path.write_text("# mended by hand\n" + good)
     wait_until(lambda: fleet.records()["builder"].spawn == fleet.spawn_of("builder"), "the file follows")
     assert path.read_text().startswith("# mended by hand\n")
