@@ -1,0 +1,69 @@
+"""Whether recorded conversations are still on disk: there, moved, gone, or not to be seen."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from registry import AgentRecord
+from services.reconciler.conversation_files import EVERY_S, ConversationFiles, Found
+from services.reconciler.sights import Transcript
+from shared.fleet import Declaration, Fleet
+from tests.unit.reconciler.seeing import record
+
+FLEET = Fleet(Path("/f/fleet.yaml"), Declaration())
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / ".claude" / "projects" / "-work").mkdir(parents=True)
+    return tmp_path
+
+
+def transcript(home: Path, folder: str = "-work") -> Path:
+    return home / ".claude" / "projects" / folder / "c1.jsonl"
+
+
+def about(home: Path, **changes: Any) -> AgentRecord:
+    return record(**{"conversation": "c1", "transcript": str(transcript(home)), **changes})
+
+
+def find(home: Path, known: AgentRecord) -> Found:
+    files = ConversationFiles({"HOME": str(home)})
+    files.look(FLEET, {"builder": known}, 0)
+    return files.of("builder", known)
+
+
+def test_it_is_there_or_gone(home: Path) -> None:
+    assert find(home, about(home)) == Found(Transcript.GONE)
+    transcript(home).write_text("{}\n")
+    assert find(home, about(home)) == Found(Transcript.THERE)
+
+
+def test_it_may_be_in_another_place(home: Path) -> None:
+    (home / ".claude" / "projects" / "-other").mkdir()
+    elsewhere = transcript(home, "-other")
+    elsewhere.write_text("{}\n")
+    assert find(home, about(home)) == Found(Transcript.THERE, elsewhere)
+
+
+def test_what_can_not_be_looked_at_is_not_gone(home: Path) -> None:
+    unknown = about(home, backend="demo", transcript=str(home / "not mounted" / "c1.jsonl"))
+    assert find(home, unknown) == Found(Transcript.UNKNOWN)
+    assert find(home, about(home, transcript="/" + "x" * 5000)) == Found(Transcript.UNKNOWN)
+
+
+def test_without_a_recorded_file_nothing_is_looked_for(home: Path) -> None:
+    assert find(home, about(home, transcript=None)) == Found()
+
+
+def test_a_file_is_looked_for_now_and_then(home: Path) -> None:
+    files, known = ConversationFiles({"HOME": str(home)}), about(home)
+    files.look(FLEET, {"builder": known}, 0)
+    transcript(home).write_text("{}\n")
+    files.look(FLEET, {"builder": known}, EVERY_S - 1)
+    assert files.of("builder", known) == Found(Transcript.GONE)
+    files.look(FLEET, {"builder": known}, EVERY_S)
+    assert files.of("builder", known) == Found(Transcript.THERE)
+    files.look(FLEET, {}, EVERY_S)
+    assert files.of("builder", known) == Found()
