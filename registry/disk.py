@@ -66,14 +66,17 @@ def read(path: Path) -> Content:
         if not stat.S_ISREG(status.st_mode):
             what = "a directory" if stat.S_ISDIR(status.st_mode) else "no file"
             raise NotAFile(errno.EINVAL, f"it is {what}")
-        return Content(stamp_of(status), content_of(descriptor))
+        content = Content(stamp_of(status), content_of(descriptor))
+        if (now := stamp_of(os.fstat(descriptor))) != content.stamp:  # a new text must not look as old as the last one
+            content = Content(now, content_of(descriptor))
+        return content
     finally:
         os.close(descriptor)
 
 
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Only one process writes at a time; readers need no lock."""
+    """Only one process writes at a time, of those who lock the same directory; readers need no lock."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(directory / LOCK, flags, 0o600)
     try:

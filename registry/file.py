@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from registry import disk
 from registry.disk import Content, Stamp
 from registry.document import Document, EditRefused
 from registry.faults import BadRegistry, CantBeEdited, ChangedMeanwhile, LateSave
-from registry.late import OldFiles
+from registry.late import QUIET_FOR_S, OldFiles
 from registry.migrations import VERSION, migrated
 from registry.nodes import Fault, place_of
 from registry.planning import Edit, Put, Remove
@@ -25,7 +26,7 @@ NEW_FILE = f"{HEADER}version: {VERSION}\nagents: {{}}\n"
 NOTHING = Document(())
 """What is written where there is no file."""
 
-SETTLED_AFTER_NS = 100_000_000
+STAMP_TELLS_AFTER_NS = 100_000_000
 """A file system's clock ticks in milliseconds: a younger file may change once more without looking changed."""
 
 
@@ -36,10 +37,13 @@ class RegistryFile:
         self.path = path
         self._looked: Content | None = None
         """What the file was when we last looked."""
-        self._settled = False
+        self._age_ns = 0
+        """How long nobody had written to the file when we last looked at it."""
+        self._stamp_tells = False
         self._fault: BadRegistry | None = None
         self._basis: bytes | None = None
         """What the caller knows: the file as it was when `records` last answered, or as we wrote it."""
+        self._settled = False
         self._written: bytes | None = None
         self._document: Document | None = None
         self._current: Document | None = None
@@ -51,17 +55,45 @@ class RegistryFile:
     # --- reading ---
 
     def records(self) -> Mapping[str, AgentRecord]:
-        """All records by agent. Raises BadRegistry, with line and column, for a file that can't be read."""
+        """All records by agent. Raises BadRegistry, with line and column, for a file that can't be read.
+
+        What is wrong with single entries of the history is no fault here.
+        """
         self._refresh()
         self._basis = self._looked.data if self._looked is not None else None
+        self._settled = self._age_ns > QUIET_FOR_S * 1e9
         return self._agents.by_name
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there was a file when `records` last answered, or there is one since, as we wrote it."""
+        return self._basis is not None
+
+    @property
+    def settled(self) -> bool:
+        """Whether nobody had written to the file for a while when `records` last answered.
+
+        If not, it may be half of what an editor is saving in place: what is in it was written, but what is missing
+        may be on its way. A file that is not there is settled; one that we just wrote is not.
+        """
+        return self._settled
+
     def history(self) -> Mapping[str, EndedSession]:
-        """Sessions that are over, by spawn id. Raises BadRegistry, as `records` does."""
+        """Sessions that are over, by spawn id. Raises BadRegistry, as `records` does, also for a single bad entry."""
         document = self._refresh()
         assert self._document is not None  # noqa: S101 - it was just read
         self._ended.take(document.history, self._document, self.path)
         return self._ended.by_name
+
+    def ended_before(self, moment: datetime) -> list[str]:
+        """The spawn ids of sessions that were over before a moment, without the entries that can't be understood.
+
+        Those are for `history` to complain of, and stay as people wrote them. Raises BadRegistry as `records` does.
+        """
+        document = self._refresh()
+        assert self._document is not None  # noqa: S101 - it was just read
+        understood = self._ended.understood(document.history, self._document, self.path)
+        return [spawn for spawn, session in understood.items() if session.ended < moment]
 
     def last_good(self) -> Mapping[str, AgentRecord]:
         """The records as they were last read or written, whatever has become of the file."""
@@ -95,6 +127,7 @@ class RegistryFile:
     ) -> None:
         """Put changed records in their place and take out those that are gone; whatever else is in the file stays.
 
+        So do entries of the history that can't be understood, unless it is they that are to be changed or pruned.
         Raises ChangedMeanwhile, with nothing written, when somebody edited the file since `records` last read it;
         OSError, with nothing written either, when the disk does not take it.
         """
@@ -103,7 +136,7 @@ class RegistryFile:
         if self._fault is not None and self._look() is None:
             raise self._fault
         path = self._target()
-        with disk.locked(path.parent):
+        with self._locked():
             disk.clean_up(path)
             now = disk.read(path)
             if now.data != self._basis:
@@ -114,7 +147,8 @@ class RegistryFile:
             if data == now.data or (now.data is None and not edits):
                 return
             stamp = self._put_in_place(path, now, data)
-        self._looked, self._settled, self._basis = Content(stamp, data), False, data
+        self._looked, self._stamp_tells = Content(stamp, data), False
+        self._basis, self._settled = data, False
         self._document = self._current = edited
         self._agents.take(edited.agents, edited, self.path)
 
@@ -128,7 +162,7 @@ class RegistryFile:
         if save is None:
             return False
         path = self._target()
-        with disk.locked(path.parent):
+        with self._locked():
             disk.clean_up(path)
             now = disk.read(path)
             if not save.overtaken and now.data is not None and now.data == self._written:
@@ -140,9 +174,12 @@ class RegistryFile:
         raise LateSave(self.path, kept)
 
     def set_aside(self) -> Path | None:
-        """Give the file another name, so that a new one can be made; None if there is none."""
+        """Give the file another name beside it, so that a new one can be made; None if there is none.
+
+        Raises OSError, with nothing changed, where that can't be done: in a directory that may not be written to.
+        """
         path = self._target()
-        with disk.locked(path.parent):
+        with self._locked():
             aside = path.with_name(f"{path.name}.before-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
             if aside.exists():
                 aside = disk.free_name(path, aside.name.removeprefix(f"{path.name}."))
@@ -199,6 +236,10 @@ class RegistryFile:
         """The file itself, where the path is a link to it."""
         return Path(self.path).resolve()
 
+    def _locked(self) -> AbstractContextManager[None]:
+        """Beside the link, where the path is one: every writer comes by it, and its target may be in a repository."""
+        return disk.locked(self.path.parent)
+
     def _refresh(self) -> Document:
         """The document as it is on disk now, in our version."""
         content = self._look()
@@ -206,7 +247,7 @@ class RegistryFile:
             if self._written is not None and content.data != self._written:
                 self._old.overtake()
             self._looked, self._fault = content, None
-            self._settled = time.time_ns() - content.stamp[1] > SETTLED_AFTER_NS
+            self._stamp_tells = self._age_ns > STAMP_TELLS_AFTER_NS
             try:
                 self._read(content)
             except BadRegistry as fault:
@@ -219,18 +260,21 @@ class RegistryFile:
     def _look(self) -> Content | None:
         """The content of the file if it is not the one that we know, else None."""
         known = self._looked
+        now = time.time_ns()  # before we look: what is written meanwhile is not older than it was
         try:
             stamp = disk.stamp(self.path)
-            if known is not None and stamp == known.stamp and (self._settled or known.data is None):
+            self._age_ns = now - stamp[1]
+            if known is not None and stamp == known.stamp and (self._stamp_tells or known.data is None):
                 return None
             content = disk.read(self.path)
         except OSError as error:
             self._looked = None
             self._fault = BadRegistry.unreadable(self.path, error.strerror or error)
             raise self._fault from error
+        self._age_ns = now - content.stamp[1]
         if known is not None and content.data == known.data:
             self._looked = content
-            self._settled = time.time_ns() - content.stamp[1] > SETTLED_AFTER_NS
+            self._stamp_tells = self._age_ns > STAMP_TELLS_AFTER_NS
             return None
         return content
 

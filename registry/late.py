@@ -2,6 +2,7 @@
 
 `cat > registry.yaml`, or an editor that writes in place, holds on to the old file: what it writes after our exchange
 would be lost without a word. So the last files that were swapped out stay open for a while, and are looked at.
+One that still has another name, by a hard link, is somebody's copy: what is written there concerns nobody else.
 """
 
 import os
@@ -64,6 +65,9 @@ class OldFiles:
             self._drop(old)
         for old in reversed(self._kept):
             status = os.fstat(old.descriptor)
+            if status.st_nlink:  # a hard link: it is somebody's copy, and what is written to it is not lost
+                old.stamp = stamp_of(status)
+                continue
             quiet = time.time_ns() - status.st_mtime_ns > QUIET_FOR_S * 1e9
             if not old.was_written or not quiet or not status.st_size:
                 continue  # an empty file is one that is still being written

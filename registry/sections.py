@@ -1,6 +1,7 @@
 """Edits of texts with more than one entry, by the places that the parser gives."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from registry.edits import (
@@ -22,6 +23,8 @@ from registry.lines import SECTIONS
 from registry.nodes import Node, column_of, line_end, line_start, next_line, pair_start
 from registry.planning import Plan
 from registry.units import Entry, Unit, tree_of
+
+_TO_COMMA = re.compile(r"(?:\s|#[^\r\n]*+)*+,")
 
 
 def edit_tree(unit: Unit, plan: Plan, page: Page) -> str:
@@ -94,29 +97,68 @@ def _edit_section(
     changes: list[Change] = []
     gone = [name for name in there if (section, name) in plan.removed]
     added = plan.added.get(section, {})
-    if gone and len(gone) == len(there) and not added:
-        return put_text(page, value, key, (root, value), "{}")
+    if gone and len(gone) == len(there) and (value.flow or not added):
+        return put_text(page, value, key, (root, value), _in_braces(added))
     for name, (name_node, each) in there.items():
-        if name in gone:
-            changes.append(_remove_entry(page, value, name_node, each, (root, value)))
-        else:
+        if name not in gone:
             changes += _put_fields(page, entries[section, name], each, (root, value), plan)
+        elif not value.flow:
+            changes.append(_remove_entry(page, name_node, each, (root, value)))
+    if value.flow and gone:
+        changes += _remove_pairs(page, value, gone, (root, value))
     if added:
-        changes += _add_entries(page, root, key, value, added)
+        left = [pair for name, pair in there.items() if name not in gone]
+        changes += _add_entries(page, root, key, value, left, added)
     return changes
 
 
-def _remove_entry(page: Page, section: Node, key: Node, value: Node, path: tuple[Node, ...]) -> Change:
+def _remove_pairs(page: Page, section: Node, gone: Collection[str], path: tuple[Node, ...]) -> Iterator[Change]:
+    """Take entries out of braces, each with a comma: the one in front of it, if something stays there."""
+    text = page.text
+    front = None
+    stays = False
+    for name, (key, value) in section.named().items():
+        end = _end(key, value)
+        behind = _comma(text, end)
+        if name not in gone:
+            front, stays = behind, True
+            continue
+        touches = (*path, value)
+        if stays and front is not None and not text[front + 1 : key.start].strip():
+            yield Change(front, end, "", touches)
+            front = behind
+        elif behind is not None and not text[end:behind].strip():
+            yield Change(key.start, _past_blanks(text, behind + 1), "", touches)
+            front = front if stays else None
+        else:  # comments around it stay
+            yield Change(key.start, end, "", touches)
+            comma = front if stays else behind
+            if comma is not None:
+                yield Change(comma, comma + 1, "", touches)
+            front = behind if stays else None
+
+
+def _comma(text: str, position: int) -> int | None:
+    """The comma behind a place, with nothing but comments between."""
+    found = _TO_COMMA.match(text, position)
+    return found.end() - 1 if found else None
+
+
+def _past_blanks(text: str, position: int) -> int:
+    """Where the next thing on the line stands, if it is no comment: that needs the blank in front of it."""
+    at = position
+    while text.startswith((" ", "\t"), at):
+        at += 1
+    return position if text.startswith(("#", "\r", "\n"), at) else at
+
+
+def _end(key: Node, value: Node) -> int:
+    return max(key.end, value.end)
+
+
+def _remove_entry(page: Page, key: Node, value: Node, path: tuple[Node, ...]) -> Change:
     text = page.text
     end = max(key.end, value.end)
-    if section.flow:
-        before = text[: key.start].rstrip()
-        behind = text[end:]
-        stripped = behind.lstrip()
-        if stripped.startswith(","):
-            return Change(key.start, end + len(behind) - len(stripped) + 1, "", (*path, value))
-        start = len(before) - 1 if before.endswith(",") else key.start
-        return Change(start, end, "", (*path, value))
     begin, behind_it = line_start(text, key.start), next_line(text, line_end(text, end))
     if page.careful:
         rest = filler_end(text, behind_it)
@@ -125,11 +167,15 @@ def _remove_entry(page: Page, section: Node, key: Node, value: Node, path: tuple
 
 
 def _add_entries(
-    page: Page, root: Node, key: Node, value: Node, added: Mapping[str, Mapping[str, Any]]
+    page: Page,
+    root: Node,
+    key: Node,
+    value: Node,
+    left: Sequence[tuple[Node, Node]],
+    added: Mapping[str, Mapping[str, Any]],
 ) -> list[Change]:
     path = (root, value)
     text = page.text
-    pairs = ", ".join(entry_pair(name, new) for name, new in added.items())
     if value.kind == "map" and value.pairs and not value.flow:
         first = value.pairs[0][0]
         begin = line_start(text, first.start)
@@ -142,17 +188,24 @@ def _add_entries(
         if page.careful:
             return [Change(begin, begin, lines, path)]
         return [new_lines(text, value, lines, page.eol, path)]
-    if value.kind == "map" and value.pairs:
-        last_key, last = value.pairs[-1]
-        end = max(last_key.end, last.end)
-        return [Change(end, end, f", {pairs}", path)]
-    return put_text(page, value, key, path, f"{{{pairs}}}")
+    if left:
+        end = _end(*left[-1])
+        glue = " " if text[end - 1] == ":" else ""
+        return [Change(end, end, f"{glue}, {_pairs(added)}", path)]
+    return put_text(page, value, key, path, _in_braces(added))
+
+
+def _pairs(added: Mapping[str, Mapping[str, Any]]) -> str:
+    return ", ".join(entry_pair(name, new) for name, new in added.items())
+
+
+def _in_braces(added: Mapping[str, Mapping[str, Any]]) -> str:
+    return f"{{{_pairs(added)}}}"
 
 
 def _new_section(page: Page, root: Node, section: str, added: Mapping[str, Mapping[str, Any]]) -> Change:
     if root.flow:
-        pairs = ", ".join(entry_pair(name, new) for name, new in added.items())
-        new = f"{section}: {{{pairs}}}"
+        new = f"{section}: {_in_braces(added)}"
         if not root.pairs:
             return Change(root.end - 1, root.end - 1, new, (root,))
         key, value = root.pairs[-1]

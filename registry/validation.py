@@ -1,5 +1,6 @@
 """Entries as records: each validated once, for as long as its text stays the same."""
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -31,6 +32,15 @@ class Validated(Generic[Record]):
         fresh = {entry: known.get(entry) or self._record(entry, written, path) for entry in entries.values()}
         self._known = fresh
         self.by_name = {entry.name: record for entry, record in fresh.items()}
+
+    def understood(self, entries: Mapping[str, Entry], written: Document, path: Path) -> Mapping[str, Record]:
+        """Those that are valid, by name; the others are passed over."""
+        fresh: dict[Entry, Record] = {}
+        for entry in entries.values():
+            with contextlib.suppress(BadRegistry):
+                fresh[entry] = self._known.get(entry) or self._record(entry, written, path)
+        self._known = fresh
+        return {entry.name: record for entry, record in fresh.items()}
 
     def known(self, entry: Entry | None) -> Record | None:
         return self._known.get(entry) if entry is not None else None

@@ -140,6 +140,8 @@ class Forget(AgentCommand):
     owner = "spawner"
     askers = ("registrar",)
 
+    spawn: Id | None = Field(default=None, description="Only if this is still its newest session, and that has ended.")
+
 
 class Adopt(AgentCommand):
     """Take over a tmux session that somebody else started, under a name."""

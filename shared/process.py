@@ -22,6 +22,7 @@ from shared.stepping import Service
 from shared.telling import Teller
 
 EXIT_BUSY = 75
+EXIT_INTERRUPTED = 130
 
 BROKER_URL = "MUSTER_BROKER_URL"
 """Environment variable that says where the broker is, over the fleet file: one address, or several with spaces."""
@@ -74,6 +75,8 @@ def serve_fleet(
     except MusterError as error:
         log.error("ended", reason=str(error))
         return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED  # before the loop, which ends in good order
     return 0
 
 

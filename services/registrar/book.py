@@ -25,6 +25,8 @@ class Book:
     """Agents that have no record any more, though the file may still tell of them."""
     ended: dict[str, EndedSession] = field(default_factory=dict)
     """Sessions whose end the file does not tell yet, by their spawn ids."""
+    passed: dict[str, list[AgentRecord]] = field(default_factory=dict)
+    """What each record was on its way through this turn: before a crash, it may have been written so."""
 
     @classmethod
     def open(cls, turn: Turn, reader: KeptReader) -> "Book":
@@ -48,6 +50,13 @@ class Book:
             after = fold(before, each.envelope)
             self.ended |= endings(agent, before, after, each.envelope.time)
             self.put(agent, after)
+            if after is not None:
+                self.passed.setdefault(agent, []).append(after)
+
+    def begin_with(self, records: Mapping[str, AgentRecord]) -> None:
+        """With what the file says, where nothing is remembered: it is of an earlier version, or the journal is new."""
+        self.records = dict(records)
+        self.bases = dict(records)
 
     def put(self, agent: str, record: AgentRecord | None) -> None:
         if record is not None:

@@ -1,6 +1,8 @@
 """The record from what the journal holds alone. What runs in tmux beside that, the reconciler tells."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from registry import AgentRecord, EndedSession, endings, fold
@@ -13,7 +15,7 @@ def refold(journal: Journal, space: Space) -> tuple[dict[str, AgentRecord], dict
     """Every agent's record and every session's end, as far back as events are kept."""
     records: dict[str, AgentRecord] = {}
     ended: dict[str, EndedSession] = {}
-    for envelope in sorted(_events(journal, space), key=lambda each: (each.time, each.source, each.seq)):
+    for _, _, _, envelope in sorted(_in_order(_events(journal, space)), key=itemgetter(0, 1, 2)):
         agent = envelope.data.agent
         before = records.get(agent)
         after = fold(before, envelope)
@@ -23,6 +25,14 @@ def refold(journal: Journal, space: Space) -> tuple[dict[str, AgentRecord], dict
         else:
             records.pop(agent, None)
     return records, ended
+
+
+def _in_order(envelopes: Iterable[Envelope[Any]]) -> Iterator[tuple[datetime, str, int, Envelope[Any]]]:
+    """Each with a time that never goes back within its source, though the clock may have been set back."""
+    latest: dict[str, datetime] = {}
+    for each in envelopes:
+        latest[each.source] = max(each.time, latest.get(each.source, each.time))
+        yield latest[each.source], each.source, each.seq, each
 
 
 def _events(journal: Journal, space: Space) -> Iterator[Envelope[Any]]:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -12,13 +13,13 @@ from services.registrar.merging import merge
 from services.registrar.rebuilding import refold
 from services.registrar.wishes import Wishes
 from shared.commands import Forget, Rebuild
-from shared.errors import MusterError
+from shared.errors import MusterError, Retryable
 from shared.events import Data
 from shared.fleet import FleetFile
 from shared.journal import Journal
 from shared.log import Log
 from shared.topics import AGENT_DRIFT, AGENT_LIFECYCLE, AGENT_STATE, Topic
-from shared.turn import Turn
+from shared.turn import Asked, Turn
 
 GATHERS_S = 0.03
 """After a write, what comes gathers for so long: a burst is one write, and a single event waits for nothing."""
@@ -31,7 +32,6 @@ SAYS_FOR = timedelta(seconds=60)
 """How long our state tells that an edit was not taken up as it stands."""
 PRUNES_EVERY = timedelta(seconds=60)
 LATE_SAVES = timedelta(seconds=0.5)
-EDITS = "edits"
 
 
 class Registrar:
@@ -50,8 +50,8 @@ class Registrar:
         self._seen: Mapping[str, AgentRecord] = {}
         """The file's records as we last read or wrote them."""
         self._looked = False
-        self._edits = 0
-        """How often edits were taken up; remembered, so that a turn that came to nothing is noticed."""
+        self._touched: dict[str, AgentRecord | None] = {}
+        """What the last turn wrote or took up. It counts once it is seen that the turn was not for nothing."""
         self._versions: defaultdict[str, deque[AgentRecord]] = defaultdict(lambda: deque(maxlen=VERSIONS))
         self._shown = kept_records(journal.memory())
         self._told = dict[str, AgentRecord]()
@@ -64,18 +64,35 @@ class Registrar:
         return [record.state(agent) for agent, record in self._shown.items()]
 
     def step(self, turn: Turn) -> None:
-        if self._edits and turn.memory.get(EDITS) != self._edits:
-            self._looked = False  # what was taken up last was not remembered: it is looked for again
         book = Book.open(turn, self._reader)
+        self._note_versions(book)
+        if not book.kept:
+            self._begin_with_file(book)
         book.fold(turn.heard)
         for asked in turn.asked:
             if isinstance(asked.command, Rebuild):
-                turn.answer(asked, self._rebuild(book), agents=sorted(book.records))
+                self._carry_out(turn, asked, book)
         self._bring_file_and_book_together(turn, book)
         book.keep(turn, self._reader)
         self._show(turn, book)
         if self._said_until is not None and turn.now < self._said_until:
             turn.complain(self._said)
+
+    def _note_versions(self, book: Book) -> None:
+        """See whether what was written last is remembered too; else the file is read as if for the first time."""
+        for agent, record in self._touched.items():
+            kept = book.kept.get(agent)
+            if (kept.record if kept is not None else None) != record:
+                self._looked = False
+            elif record is not None:
+                self._versions[agent].append(record)
+        self._touched = {}
+        for agent in self._versions.keys() - book.records.keys():
+            del self._versions[agent]
+
+    def _begin_with_file(self, book: Book) -> None:
+        with suppress(MusterError):  # told when it is read again
+            book.begin_with(self._file.records())
 
     # --- the file ---
 
@@ -84,12 +101,16 @@ class Registrar:
         self._take_up_late_save(turn)
         for _ in range(TRIES):
             try:
-                self._take_up_edits(turn, book)
+                if not self._take_up_edits(turn, book):
+                    turn.again_at(turn.now + TRIES_AGAIN)
+                    return
                 for refusal in self._wishes.follow(turn, book):
                     self._say(turn, f"registry.yaml: `desired` of {refusal.agent} was put back: {refusal.said}")
                 self._write(turn, book)
             except ChangedMeanwhile:
                 continue
+            except Retryable:
+                raise
             except OSError as fault:
                 self._complain_of_file(turn, f"{self._file.path} can't be written: {fault.strerror or fault}")
                 turn.again_at(turn.now + TRIES_AGAIN)
@@ -110,53 +131,74 @@ class Registrar:
         except OSError as fault:
             self._complain_of_file(turn, f"{self._file.path} can't be written: {fault.strerror or fault}")
 
-    def _take_up_edits(self, turn: Turn, book: Book) -> None:
-        is_there = self._file.path.exists()  # one that was removed is written anew
+    def _take_up_edits(self, turn: Turn, book: Book) -> bool:
+        """Take up what people wrote; False while the file seems to be in the middle of being saved."""
         theirs = self._file.records()
         if self._looked and theirs is self._seen:
-            return
+            return True
+        known = self._seen if self._looked else book.bases
+        is_there = self._file.is_there  # one that was removed is written anew
+        taken_out = [agent for agent in book.records if is_there and known.get(agent) and agent not in theirs]
+        if taken_out and not self._file.settled:
+            return False
         if not is_there and book.records:
             book.ended = {**refold(self._journal, self._fleet_file.fleet.space)[1], **book.ended}
-        for agent in theirs.keys() | book.records.keys() if is_there else ():
-            known = self._seen.get(agent) if self._looked else book.bases.get(agent)
-            found = theirs.get(agent)
-            if found is not known and found != known:
-                self._take_up(turn, book, agent, found, known)
-                self._edits = (turn.memory.get(EDITS) or 0) + 1
-                turn.remember(EDITS, self._edits)
-        self._seen = theirs
-        self._looked = True
+        for agent in taken_out:
+            self._put_back_or_drop(turn, book, agent)
+            self._touched[agent] = book.records.get(agent)
+        for agent, found in theirs.items():
+            before = known.get(agent)
+            if found is not before and found != before:
+                self._take_up(turn, book, agent, found, before)
+                self._touched[agent] = book.records.get(agent)
+        self._seen, self._looked = theirs, True
+        return True
 
-    def _take_up(
-        self, turn: Turn, book: Book, agent: str, theirs: AgentRecord | None, known: AgentRecord | None
-    ) -> None:
-        ours = book.records.get(agent)
-        if theirs is None:
-            if known is None or ours is None:
-                return  # it was never written, or is gone for everybody
-            if ours.is_running:
-                self._say(
-                    turn, f"registry.yaml: {agent} runs, so its record was put back; `muster forget {agent}` ends that"
-                )
-            else:
-                book.put(agent, None)
-        elif ours is None:
-            if agent not in book.gone:
-                book.put(agent, theirs)
+    def _put_back_or_drop(self, turn: Turn, book: Book, agent: str) -> None:
+        if book.records[agent].is_running:
+            self._say(
+                turn, f"registry.yaml: {agent} runs, so its record was put back; `muster forget {agent}` ends that"
+            )
         else:
-            bases = [*self._versions[agent], *([known] if known is not None else [])]
-            merged = merge(bases, theirs, ours)
-            book.put(agent, merged.record)
-            if merged.wish is not None:
-                self._wishes.ask(turn, agent, merged.wish, ours.desired)
-                self._log.info("took up a wish from the file", agent=agent, desired=merged.wish.value)
-            if merged.put_back:
-                names = ", ".join(merged.put_back)
-                self._say(
-                    turn,
-                    f"registry.yaml: {names} of {agent} is what Muster sees, and was put back;"
-                    " what you want of it stands behind `desired`",
-                )
+            book.put(agent, None)
+
+    def _take_up(self, turn: Turn, book: Book, agent: str, theirs: AgentRecord, before: AgentRecord | None) -> None:
+        ours = book.records.get(agent)
+        if ours is None:
+            self._take_up_new(turn, book, agent, theirs)
+            return
+        versions = [*self._versions[agent], *book.passed.get(agent, ()), *([before] if before is not None else [])]
+        merged = merge(versions, theirs, ours)
+        book.put(agent, merged.record)
+        if merged.wish is not None:
+            self._wishes.ask(turn, agent, merged.wish, ours.desired)
+            self._log.info("took up a wish from the file", agent=agent, desired=merged.wish.value)
+        if merged.unknown:
+            self._say(
+                turn,
+                f"registry.yaml: what was saved of {agent} began with a version that is not known any more, or its"
+                " status was changed, which is what Muster sees; nothing of it was taken up but comments and own keys:"
+                " edit it again if something is amiss",
+            )
+        elif merged.put_back:
+            self._say(
+                turn,
+                f"registry.yaml: {', '.join(merged.put_back)} of {agent} is what Muster sees, and was put back;"
+                " what you want of it stands behind `desired`",
+            )
+
+    def _take_up_new(self, turn: Turn, book: Book, agent: str, theirs: AgentRecord) -> None:
+        """An entry that we do not know: somebody wrote it, or it is of a file from elsewhere."""
+        if agent in book.gone:
+            return
+        owner = next((name for name, each in book.records.items() if theirs.spawn and each.spawn == theirs.spawn), None)
+        if owner is None:
+            book.put(agent, theirs)
+            return
+        book.gone.add(agent)
+        self._say(
+            turn, f"registry.yaml: {agent} was taken out: its session is {owner}'s; an agent can't be renamed here"
+        )
 
     def _write(self, turn: Turn, book: Book) -> None:
         pruned = self._prune(turn, book)
@@ -166,8 +208,7 @@ class Registrar:
             self._file.write(changes, gone - changes.keys(), book.ended, pruned)
             turn.gather(GATHERS_S)
             turn.again_at(turn.now + LATE_SAVES)  # somebody may save into the file that was just replaced
-        for agent, record in changes.items():
-            self._versions[agent].append(record)
+        self._touched |= dict.fromkeys(gone) | changes
         self._seen = self._file.records()
         book.written()
 
@@ -185,24 +226,29 @@ class Registrar:
         for agent, record in list(book.records.items()):
             if agent not in fleet.agents and not record.is_running and (record.ended or record.since) < before:
                 book.put(agent, None)
-                turn.ask(Forget(agent=agent), "it ended long ago")
+                turn.ask(Forget(agent=agent, spawn=record.spawn), "it ended long ago")
         book.ended = {spawn: each for spawn, each in book.ended.items() if each.ended >= before}
-        old = [spawn for spawn, each in self._file.history().items() if each.ended < before]
         self._pruned_at = turn.now
-        return old
+        return self._file.ended_before(before)
 
-    def _rebuild(self, book: Book) -> str:
-        aside = self._file.set_aside()
+    def _carry_out(self, turn: Turn, asked: Asked, book: Book) -> None:
+        """Rebuild: all that is known is forgotten, and known again from what was told."""
+        try:
+            aside = self._file.set_aside()
+        except OSError as error:
+            turn.answer(asked, f"{self._file.path} can't be set aside: {error.strerror or error}", code="refused")
+            return
         records, ended = refold(self._journal, self._fleet_file.fleet.space)
         book.begin_anew(records, ended)
         self._seen, self._looked = {}, True
         self._pruned_at = None
-        self._log.info("rebuilt the registry", agents=len(records), ended=len(ended))
         was = f"; the old file is {aside.name}" if aside else ""
-        return (
+        said = (
             f"the registry was written anew from the journal: {len(records)} agents, {len(ended)} sessions that ended"
             f"{was}; what runs in tmux beside these is told by the reconciler"
         )
+        self._log.info("rebuilt the registry", agents=len(records), ended=len(ended))
+        turn.answer(asked, said, agents=sorted(records))
 
     # --- what is said ---
 

@@ -12,7 +12,7 @@ from tests.fixtures.broker import Broker, Client, running_broker
 SPACE = Space("box")
 WRITES = [
     # topic, who may
-    ("muster/box/command/stop", {FRONT_DESK, "operator"}),
+    ("muster/box/command/stop", {FRONT_DESK, "operator", "registrar"}),
     ("muster/box/command/replay", {*SERVICES, "operator"}),
     ("muster/other/command/stop", set()),
     ("muster/other/command/replay", set(SERVICES)),
@@ -26,6 +26,7 @@ WRITES = [
     ("muster/other/service/spawner/state", set()),
     ("muster/other/reply/c1", set()),
     ("muster/box/command/stop/more", set()),
+    ("muster/box/command/adopt", {"operator", "spawner", "reconciler"}),
     ("muster/box/unknown", set()),
     ("other/box/command/stop", set()),
 ]

@@ -1,6 +1,6 @@
 """A person's edit and what has become of the agent meanwhile."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -26,9 +26,13 @@ def record(**changes: Any) -> AgentRecord:
     return AgentRecord(**{**known, **changes})
 
 
+def later(seconds: int) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
 V1 = record()
-V2 = record(status=Status.TERMINATED, pid=None, reason="gone")
-V3 = record(spawn="s2", pid=8)
+V2 = record(status=Status.TERMINATED, since=later(1), pid=None, reason="gone")
+V3 = record(spawn="s2", since=later(2), pid=8)
 
 
 def test_nothing_edited_is_what_we_have() -> None:
@@ -48,15 +52,30 @@ def test_a_wish_stays_a_wish_though_the_editor_began_long_ago() -> None:
     assert merged.put_back == ()
 
 
+STOPPED = record(desired=Desired.STOPPED, status=Status.STOPPED, since=later(1))
+
+
 def test_a_save_of_an_old_version_changes_nothing() -> None:
-    stopped = record(desired=Desired.STOPPED, status=Status.STOPPED)
-    merged = merge([V1, stopped], V1, stopped)
-    assert (merged.record, merged.wish, merged.put_back) == (stopped, None, ())
+    merged = merge([V1, STOPPED], V1, STOPPED)
+    assert (merged.record, merged.wish, merged.put_back) == (STOPPED, None, ())
+
+
+def test_an_edit_can_be_undone() -> None:
+    """The last version that was seen is the one that an editor has, though an earlier one is closer."""
+    wished = record(desired=Desired.STOPPED, role="tests")
+    merged = merge([V1, wished], V1, wished)
+    assert (merged.wish, merged.record.role) == (Desired.RUNNING, "")
+
+
+def test_of_a_version_that_is_not_known_nothing_is_taken_up() -> None:
+    """It may be hours old: what it says of `desired` may have been undone since."""
+    merged = merge([STOPPED], record(role="mine"), STOPPED)
+    assert (merged.unknown, merged.wish, merged.record) == (True, None, STOPPED)
+    assert "status" in merged.put_back
 
 
 def test_what_has_become_so_already_is_no_wish() -> None:
-    stopped = record(desired=Desired.STOPPED, status=Status.STOPPED)
-    assert merge([V1], record(desired=Desired.STOPPED), stopped).wish is None
+    assert merge([V1], record(desired=Desired.STOPPED), STOPPED).wish is None
 
 
 @pytest.mark.parametrize(
@@ -70,7 +89,7 @@ def test_what_people_may_write_is_taken_up(name: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("status", Status.STOPPED), ("pid", 9), ("spawn", "s9"), ("workspace", "/else"), ("conversation", "c1")],
+    [("pid", 9), ("session", "x"), ("workspace", "/else"), ("conversation", "c1"), ("backend", "codex")],
 )
 def test_a_fact_is_put_back_and_told(name: str, value: Any) -> None:
     merged = merge([V1], record(**{name: value}), V1)
@@ -81,6 +100,7 @@ def test_a_fact_that_came_true_needs_no_word() -> None:
     assert merge([V1], record(pid=8), record(pid=8)).put_back == ()
 
 
-def test_without_an_earlier_version_what_we_have_is_what_it_began_with() -> None:
-    merged = merge([], record(desired=Desired.STOPPED, pid=9), V1)
-    assert (merged.wish, merged.put_back) == (Desired.STOPPED, ("pid",))
+@pytest.mark.parametrize(("name", "value"), [("status", Status.STOPPED), ("spawn", "s9"), ("since", later(9))])
+def test_what_a_version_is_known_by_is_put_back_whatever_else_was_typed(name: str, value: Any) -> None:
+    merged = merge([V1], record(**{name: value, "desired": Desired.STOPPED}), V1)
+    assert (merged.record, merged.unknown, merged.put_back) == (V1, True, (name,))

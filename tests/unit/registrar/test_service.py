@@ -1,6 +1,8 @@
 """The registrar: what everybody says becomes one file, people's edits of it are heeded, and each change is shown."""
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -107,6 +109,11 @@ class Office:
         text = self.path.read_text()
         assert before in text
         self.path.write_text(text.replace(before, after))
+
+    def settle(self) -> None:
+        """Nobody has written into the file for a while."""
+        then = time.time() - 5
+        os.utime(self.path, (then, then))
 
     def answer(self, command: Command, code: str = "ok", said: str = "done") -> None:
         """As the spawner does."""
@@ -308,6 +315,99 @@ def test_a_fact_is_put_back_and_told(office: Office) -> None:
     assert office.step().complaint == ""
 
 
+def test_what_was_written_before_a_crash_is_nobodys_wish(office: Office) -> None:
+    """The file tells a stop, the journal does not yet; meanwhile the agent was started again."""
+    office.step(spawned())
+    seq = office.seq
+    office.step(STOPPED, commits=False)
+    office.hire()
+    office.seq = seq
+    taken = office.step(STOPPED, spawned(spawn="s2"))
+    assert (taken.wanted, taken.complaint) == ([], "")
+    record = office.file().records()["builder"]
+    assert (record.status, record.desired, record.reason) == (Status.RUNNING, Desired.RUNNING, "spawned")
+
+
+def test_a_file_of_an_earlier_version_is_what_events_begin_with(office: Office) -> None:
+    office.step(spawned(), spawned("tester", "t1"), exited("tester", "t1"))
+    office.memory.clear()
+    with office.journal.database.writing() as connection:
+        connection.execute("DELETE FROM memory")
+    office.hire()
+    taken = office.step(STOPPED, spawned("tester", "t2"))
+    assert taken.wanted == []
+    records = office.file().records()
+    assert (records["builder"].status, records["tester"].status) == (Status.STOPPED, Status.RUNNING)
+
+
+def test_an_edit_in_a_turn_with_an_event_that_came_to_nothing_is_not_lost(office: Office) -> None:
+    office.step(spawned())
+    office.edit("desired: running", "desired: stopped")
+    seq = office.seq
+    identified = Identified(agent="builder", spawn="s1", conversation="c1")
+    office.step(identified, commits=False)
+    office.seq = seq
+    assert [each.verb for each in office.step(identified).wanted] == ["stop"]
+    assert "desired: stopped" in office.path.read_text()
+
+
+def test_an_edit_can_be_undone(office: Office) -> None:
+    office.step(spawned())
+    office.edit("level: 1", "level: 1\n    role: tests")
+    office.step()
+    office.edit("role: tests", "role: ''")
+    office.step()
+    assert office.file().records()["builder"].role == ""
+
+
+def test_an_editor_that_was_left_open_over_a_restart_starts_nobody(office: Office) -> None:
+    office.step(spawned())
+    stale = office.path.read_text()
+    office.step(STOPPED)
+    office.hire()
+    office.step()
+    office.path.write_text(f"# a note\n{stale}")
+    taken = office.step()
+    assert taken.wanted == []
+    assert "not known any more" in taken.complaint
+    assert office.file().records()["builder"].desired is Desired.STOPPED
+    assert office.path.read_text().startswith("# a note\n")
+
+
+def test_a_record_can_not_be_renamed_by_hand(office: Office) -> None:
+    office.step(spawned())
+    office.edit("  builder:", "  maker:")
+    office.settle()
+    taken = office.step()
+    assert set(office.file().records()) == {"builder"}
+    assert "can't be renamed" in taken.complaint or "put back" in taken.complaint
+    assert office.file().history() == {}
+
+
+def test_half_a_save_is_waited_for(office: Office) -> None:
+    office.step(spawned(), exited())
+    whole = office.path.read_text()
+    office.path.write_text("version: 2\nagents: {}\n")
+    taken = office.step(spawned("tester", "s2"))
+    assert taken.look_again is not None
+    assert office.path.read_text() == "version: 2\nagents: {}\n"
+    office.path.write_text(whole)
+    office.settle()
+    office.step()
+    assert set(office.file().records()) == {"builder", "tester"}
+
+
+def test_a_broken_history_keeps_nobody_from_writing(office: Office) -> None:
+    office.step(spawned(), exited(), spawned(spawn="s2"))
+    text = office.path.read_text()
+    head, _, tail = text.partition("history:")
+    office.path.write_text(f"{head}history:{tail.replace('ended:', 'endet:')}")
+    office.now += timedelta(minutes=5)
+    taken = office.step(AgentStopped(agent="builder", spawn="s2", reason="asked for"))
+    assert taken.complaint == ""
+    assert office.file().records()["builder"].status is Status.STOPPED
+
+
 def test_an_editor_that_was_left_open_reverts_nothing(office: Office) -> None:
     office.step(spawned())
     stale = office.path.read_text()
@@ -324,6 +424,7 @@ def test_an_editor_that_was_left_open_reverts_nothing(office: Office) -> None:
 def test_a_record_that_somebody_took_out_comes_back_only_if_it_runs(office: Office) -> None:
     office.step(spawned(), spawned("tester", "s2"), exited("tester", "s2"))
     office.path.write_text("version: 2\nagents: {}\n")
+    office.settle()
     taken = office.step()
     assert set(office.file().records()) == {"builder"}
     assert "muster forget builder" in taken.complaint

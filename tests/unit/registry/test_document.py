@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -102,7 +102,21 @@ def in_order(wanted: Sequence[str], found: Sequence[str]) -> str | None:
     return next((line for line in wanted if not any(line == each for each in rest)), None)
 
 
+EMPTIED = """\
+\ufeffagents:  # mine
+ builder:  # mine
+  status: running  # mine
+  pid: running  # mine
+history: {tester: {status: running, pid: 7}}  # mine
+after: running  # mine
+"""
+
+
 @given(files(), edits)
+@example(
+    Handwritten(EMPTIED, (("after: running  # mine", ()),), blocks=False),
+    [Put("history", "builder", {"status": GONE}), Remove("history", "tester")],
+)
 @settings(max_examples=300, deadline=None)
 def test_an_edit_changes_what_it_must_and_nothing_else(file: Handwritten, made: list[Edit]) -> None:
     before = loaded(file.text)
@@ -241,3 +255,37 @@ def test_many_edits_cost_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_an_edit_is_made_as_a_person_would(text: str, edit: Edit, expected_text: str) -> None:
     assert Document.parse(text).edit([edit]).text == expected_text
+
+
+IN_BRACES = "{agents: {a: {x: 1}, b: {x: 2}, c: {x: 3}}, z: 1}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "removed", "expected_section"),
+    [
+        (IN_BRACES, "abc", "{d: {v: 1}}"),
+        (IN_BRACES, "bc", "{a: {x: 1}, d: {v: 1}}"),
+        (IN_BRACES, "ab", "{c: {x: 3}, d: {v: 1}}"),
+        (IN_BRACES, "ac", "{b: {x: 2}, d: {v: 1}}"),
+        (IN_BRACES.replace("3}}", "3},}"), "abc", "{d: {v: 1}}"),
+        (IN_BRACES.replace("3}}", "3},}"), "bc", "{a: {x: 1}, d: {v: 1},}"),
+        (IN_BRACES.replace(" b:", " # why,\n b:"), "b", "{a: {x: 1}, # why,\n c: {x: 3}, d: {v: 1}}"),
+        (IN_BRACES.replace(" c:", " # why,\n c:"), "c", "{a: {x: 1}, b: {x: 2}, d: {v: 1} # why,\n }"),
+        (IN_BRACES.replace(", b:", " # why\n , b:"), "a", "{ # why\n  b: {x: 2}, c: {x: 3}, d: {v: 1}}"),
+        (IN_BRACES.replace(", b:", " # why\n , b:"), "ab", "{ # why\n  c: {x: 3}, d: {v: 1}}"),
+        (IN_BRACES.replace(", c:", " # why\n , c:"), "bc", "{a: {x: 1}, d: {v: 1} # why\n }"),
+        (IN_BRACES.replace("b: {x: 2}", "b: "), "c", "{a: {x: 1}, b: , d: {v: 1} }"),
+    ],
+)
+def test_entries_in_braces_come_and_go_in_one_edit(text: str, removed: str, expected_section: str) -> None:
+    document = Document.parse(text)
+    gone = [Remove("agents", name) for name in removed]
+    expected_text = f"{{agents: {expected_section}, z: 1}}\n"
+    assert document.edit([*gone, Put("agents", "d", {"v": 1})]).text == expected_text
+    assert document.edit([Put("agents", "d", {"v": 1}), *gone]).text == expected_text
+
+
+def test_an_entry_that_nothing_is_left_of_is_an_empty_one() -> None:
+    new = Put("agents", "b", {"x": GONE})
+    assert Document.parse("agents: {a: {x: 1}}\n").edit([new]).text == "agents: {a: {x: 1}, b: {}}\n"
+    assert Document.parse("agents:\n  a:\n    x: 1\n").edit([new]).text == "agents:\n  a:\n    x: 1\n  b: {}\n"

@@ -2,13 +2,15 @@
 
 import os
 import stat
+import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from registry import BadRegistry, ChangedMeanwhile, EndedSession, RegistryFile, disk
+from registry import BadRegistry, ChangedMeanwhile, EndedSession, RegistryFile, disk, late
 from registry.exchange import exchange as real_exchange
 from shared.ids import ID_PATTERN
 from shared.states import Status
@@ -219,6 +221,118 @@ def test_a_broken_end_is_told_where_it_is_asked_for(path: Path) -> None:
     ) as caught:
         file.history()
     assert (caught.value.line, caught.value.column) == (19, 5)
+
+
+LATER = NOW + timedelta(hours=1)
+BROKEN_ENDS = [
+    "{agent: builder, status: ended}",
+    "{agent: builder}",
+    "{}",
+    "7",
+    "[a, b]",
+    "text",
+    "",
+    "{ended: 2001-01-01T00:00:00}",
+    "&x {<<: {agent: builder}, status: 7}",
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN_ENDS)
+@pytest.mark.parametrize("name", ["s0", "'Not A Name'"])
+def test_a_broken_end_keeps_nobody_from_writing(path: Path, broken: str, name: str) -> None:
+    ending = record(status=Status.EXITED, ended=NOW).ending("builder")
+    assert ending is not None
+    file = RegistryFile(path)
+    file.write({"builder": record()}, ended={"old": ending, "new": ending.model_copy(update={"ended": LATER})})
+    path.write_text(path.read_text() + f"  {name}: {broken}  # mine\n")
+    assert file.records() == {"builder": record()}
+    assert file.ended_before(NOW) == []
+    assert file.ended_before(LATER) == RegistryFile(path).ended_before(LATER) == ["old"]
+    file.write({"builder": record(pid=8)}, ended={"newest": ending}, pruned=["old"])
+    assert f"  {name}: {broken}  # mine\n" in path.read_text()
+    assert RegistryFile(path).records()["builder"].pid == 8
+    assert set(file.document.history) == {"new", "newest", name.strip("'")}
+    with pytest.raises(BadRegistry, match=rf"line \d+, column \d+: history\.{name[1:4]}" if "'" in name else r"\.s0"):
+        file.history()
+    file.write(ended={"s0": ending}, pruned=["Not A Name"])
+    assert RegistryFile(path).history()["s0"] == ending
+
+
+def test_a_look_for_what_ended_does_not_count_as_having_read_the_records(path: Path) -> None:
+    file = RegistryFile(path)
+    file.write({"builder": record()})
+    path.write_text(path.read_text().replace("reason: spawned", "reason: because I say so"))
+    assert file.ended_before(NOW) == []
+    with pytest.raises(ChangedMeanwhile):
+        file.write({"builder": record(pid=8)})
+
+
+def test_whether_there_was_a_file_is_told_by_the_same_look_as_its_records(path: Path) -> None:
+    file = RegistryFile(path)
+    assert not file.is_there
+    assert file.records() == {}
+    assert not file.is_there
+    file.write({"builder": record()})
+    assert file.is_there
+    path.unlink()
+    assert file.is_there, "nobody has looked"
+    assert file.changed()
+    file.history()
+    assert file.is_there, "these are other questions"
+    assert file.records() == {}
+    path.write_text(EDITED)
+    assert not file.is_there, "it was not when the records were read"
+    file.records()
+    assert file.is_there
+
+
+def test_a_file_is_settled_when_nobody_wrote_to_it_for_a_while(path: Path) -> None:
+    file = RegistryFile(path)
+    assert not file.settled, "nobody has looked"
+    file.records()
+    assert file.settled, "nobody writes to what is not there"
+    path.write_text(EDITED)
+    file.records()
+    assert not file.settled
+    some_time_ago(path, late.QUIET_FOR_S / 2)
+    file.records()
+    assert not file.settled
+    some_time_ago(path, late.QUIET_FOR_S * 1.1)
+    assert not file.settled, "what was read may be half of it, though it is old by now"
+    file.records()
+    assert file.settled
+    path.write_text(EDITED)
+    assert file.settled, "what was read is whole"
+    file.records()
+    assert not file.settled, "the same text may be the beginning of another"
+    some_time_ago(path, 1)
+    file.records()
+    file.write({"builder": record(pid=8)})
+    assert not file.settled
+    file.records()
+    assert not file.settled
+    some_time_ago(path, 1)
+    file.records()
+    file.records()
+    assert file.settled
+
+
+def test_a_file_that_is_not_written_to_any_more_settles_by_itself(path: Path) -> None:
+    path.write_text(EDITED)
+    some_time_ago(path, late.QUIET_FOR_S / 2)
+    file = RegistryFile(path)
+    file.records()
+    assert not file.settled
+    deadline = time.monotonic() + 5
+    while not file.settled:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+        file.records()
+
+
+def some_time_ago(path: Path, seconds: float) -> None:
+    when = time.time_ns() - int(seconds * 1e9)
+    os.utime(path, ns=(when, when))
 
 
 def test_the_document_is_what_is_on_disk(path: Path) -> None:

@@ -151,3 +151,23 @@ def test_of_two_late_saves_neither_undoes_the_other(path: Path, tmp_path: Path) 
             assert not file.take_up_late_save()
     assert path.read_text().endswith("b: 1\n")
     assert (tmp_path / "registry.yaml.late-1").read_text().endswith("a: 1\n")
+
+
+def test_an_edit_of_a_copy_by_a_hard_link_is_no_save(path: Path, tmp_path: Path) -> None:
+    """`ln registry.yaml backup.yaml`: after a write of ours, the old file still has a name, and is another."""
+    file = RegistryFile(path)
+    file.write({"builder": record()})
+    copy = tmp_path / "backup.yaml"
+    copy.hardlink_to(path)
+    with path.open("ab") as editor:
+        file.write({"builder": record(pid=8)})
+        copy.write_text("# my own\n")
+        quiet(editor.fileno())
+        assert not file.take_up_late_save()
+        copy.unlink()
+        assert not file.take_up_late_save(), "who removes a copy does not save it"
+        editor.write(b"note: mine\n")
+        editor.flush()
+        quiet(editor.fileno())
+        assert file.take_up_late_save(), "without a name, only who has the file open can mean it"
+    assert path.read_text().endswith("note: mine\n")

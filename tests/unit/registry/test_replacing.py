@@ -80,7 +80,36 @@ def test_a_link_stays_one_and_its_target_is_edited(path: Path, tmp_path: Path) -
     file.write({"builder": record(pid=8)})
     assert path.is_symlink()
     assert RegistryFile(home / "kept.yaml").records()["builder"].pid == 8
-    assert sorted(each.name for each in home.iterdir()) == [".registry.lock", "kept.yaml"]
+
+
+def test_beside_the_target_of_a_link_is_nothing_but_the_new_text_while_it_is_written(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a repository: the lock is the fleet's own, and only the new text must be on the same file system."""
+    home = tmp_path / "repository"
+    home.mkdir()
+    path.symlink_to(home / "kept.yaml")
+    places: list[tuple[Path, Path]] = []
+
+    def noted_exchange(fresh: Path, target: Path) -> bool:
+        places.append((fresh.parent, target))
+        return real_exchange(fresh, target)
+
+    monkeypatch.setattr(disk, "exchange", noted_exchange)
+    file = RegistryFile(path)
+    file.write({"builder": record()})
+    with path.open("ab") as editor:
+        file.write({"builder": record(pid=8)})
+        editor.write(b"note: mine\n")
+        editor.flush()
+        os.utime(editor.fileno(), (0, 0))
+    assert places == [(home, home / "kept.yaml")]
+    assert file.take_up_late_save()
+    assert [each.name for each in home.iterdir()] == ["kept.yaml"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [disk.LOCK, "registry.yaml", "repository"]
+    aside = file.set_aside()
+    assert aside is not None
+    assert [each.name for each in home.iterdir()] == [aside.name]
 
 
 def test_a_text_that_is_planted_under_our_names_is_not_written_through(path: Path, tmp_path: Path) -> None:
@@ -205,3 +234,34 @@ def test_what_is_put_in_place_is_on_the_disk_before_and_so_is_its_name_after(
     monkeypatch.setattr(disk, "exchange", noted_exchange)
     file.write({"builder": record(pid=8)})
     assert done == ["file", "exchange", "directory"]
+
+
+def test_a_file_that_can_not_be_set_aside_stays(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a directory that may not be written to; root may write to any."""
+
+    def denied(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    file = RegistryFile(path)
+    file.write({"builder": record()})
+    monkeypatch.setattr(Path, "rename", denied)
+    with pytest.raises(OSError, match="Permission denied"):
+        file.set_aside()
+    assert file.records() == {"builder": record()}
+
+
+def test_a_text_that_is_written_while_it_is_read_does_not_look_as_old_as_the_last_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.write_text(EDITED)
+    os.utime(path, (0, 0))
+    content_of = disk.content_of
+    writes = iter([EDITED.partition("    spawn")[0]])
+
+    def written_under_it(descriptor: int) -> bytes:
+        for text in writes:
+            path.write_text(text)
+        return content_of(descriptor)
+
+    monkeypatch.setattr(disk, "content_of", written_under_it)
+    assert disk.read(path).stamp == disk.stamp(path)
