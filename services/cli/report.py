@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from registry import AgentRecord, BadRegistry, EndedSession, RegistryFile
-from registry.kept import kept_records
+from registry.kept import AGENT, kept_records
 from services.cli import supervision
 from services.cli.fleet import open_fleet_leniently
 from services.cli.look import BusLook
@@ -16,6 +16,7 @@ from services.cli.words import ago, plain
 from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.journal import Journal
+from shared.journal.peeking import peek
 from shared.roles import SERVICES
 from shared.states import Presence
 from shared.watched import Stamp, stamp_of
@@ -101,6 +102,9 @@ class Reader:
         self.fleet, self._fault = open_fleet_leniently(options)
         self._seen: Stamp = stamp_of(self.fleet.path)
         self._file = RegistryFile(self.fleet.registry)
+        self._asked: tuple[Stamp, Stamp] | None = None
+        self._behind = False
+        """Whether the file was behind the journal, as that was when it was asked."""
 
     def report(self, bus: BusLook | None = None) -> Report:
         self._read_fleet()
@@ -109,6 +113,8 @@ class Reader:
         try:
             records = dict(self._file.records())
             history = dict(self._file.history()) if self._history else {}
+            if self._is_behind(faults):
+                source, records = self._from_journal(faults)
         except BadRegistry as fault:
             faults.append(str(fault))
             source, records = self._from_journal(faults)
@@ -123,6 +129,20 @@ class Reader:
             self.fleet, self._fault = open_fleet_leniently(self._options)
         except MusterError as fault:  # it was moved away: who watches goes on with what it said
             self._fault = str(fault)
+
+    def _is_behind(self, faults: list[str]) -> bool:
+        """Whether the registrar could not write the file: it reads well, and tells of long ago."""
+        journal = self.fleet.journal
+        stamps = (stamp_of(journal), stamp_of(journal.with_name(f"{journal.name}-wal")))
+        if stamps == self._asked:
+            return self._behind
+        try:
+            self._behind = journal.exists() and peek(journal, "registrar", AGENT, "base")
+            self._asked = stamps
+        except MusterError as fault:
+            faults.append(str(fault))
+            return False
+        return self._behind
 
     def _from_journal(self, faults: list[str]) -> tuple[str, dict[str, AgentRecord]]:
         """The last good records, as the registrar keeps them; who only looks makes no journal."""

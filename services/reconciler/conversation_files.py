@@ -31,7 +31,7 @@ class ConversationFiles:
             del self._found[agent]
         for agent, record in records.items():
             path, at, _ = self._found.get(agent, ("", float("-inf"), None))
-            if record.transcript is not None and (path != record.transcript or now - at >= EVERY_S):
+            if record.transcript is not None and (path != record.transcript or not 0 <= now - at < EVERY_S):
                 self._found[agent] = (record.transcript, now, self._find(fleet, agent, record, Path(record.transcript)))
 
     def of(self, agent: str, record: AgentRecord | None) -> Found:

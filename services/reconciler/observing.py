@@ -9,7 +9,7 @@ from functools import cache
 
 from registry import AgentRecord
 from services.reconciler.conversation_files import ConversationFiles
-from services.reconciler.insides import Insides
+from services.reconciler.insides import AT_ONCE_S, Insides
 from services.reconciler.sights import Sight
 from services.reconciler.unstamped import Stranger, Unstamped
 from shared.fleet import Fleet
@@ -17,8 +17,8 @@ from shared.ids import is_id
 from shared.processes import Processes
 from shared.tmux import Pane, Tmux
 
-AT_ONCE = 8
-"""So many sessions are looked into in one turn: what tmux tells meanwhile must not wait for long."""
+SOONEST_S = 0.05
+"""Each turn is a whole look at tmux: not sooner than this after the last one, unless somebody says so."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Observer:
             self._files.forget()
             self._unstamped.forget()
         processes = cache(Processes.look)  # one look, and only if somebody asks; what tmux just told is in it
-        at_most = len(ours) if thoroughly else AT_ONCE
-        again = [self._insides.look(fleet, records, ours, processes, now, at_most=at_most)]
+        at_most_s = float("inf") if thoroughly else AT_ONCE_S
+        again = [self._insides.look(fleet, records, ours, processes, now, at_most_s=at_most_s)]
         self._files.look(fleet, records, now)
         strangers = list(self._unstamped.look(fleet, panes, processes, now))
         again.append(self._unstamped.next_look)
@@ -64,7 +64,7 @@ class Observer:
             agent: self._sight(agent, records.get(agent), ours.get(agent)) for agent in records.keys() | ours.keys()
         }
         soonest = min((at for at in again if at is not None), default=None)
-        return World(ours, sights, strangers, None if soonest is None else max(0.01, soonest - now))
+        return World(ours, sights, strangers, None if soonest is None else max(SOONEST_S, soonest - now))
 
     def _sight(self, agent: str, record: AgentRecord | None, pane: Pane | None) -> Sight:
         kept = self._files.of(agent, record)

@@ -2,7 +2,7 @@
 
 import json
 import os
-import sqlite3
+import shutil
 import sys
 import tempfile
 import time
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote
 
 from registry import RegistryFile
 from services.reconciler.service import Difference, Reconciler
@@ -23,24 +22,45 @@ from shared.turn import Turn
 
 WITHIN_S = 8.0
 """A drift that waits for its explanation is waited for, but not longer."""
+COPIES = 20
+"""So often a copy of the journal is begun anew when it is tidied up meanwhile."""
+WAL_HEADER_BYTES = 32
 
 
 def look_once(fleet: str | None, build: Callable[[Wiring], Reconciler]) -> int:
     """Compare and tell, as the service does, and end."""
-    services: list[Reconciler] = []
+    seen = Seen(build)
     deadline = time.monotonic() + WITHIN_S
-
-    def built(wiring: Wiring) -> Reconciler:
-        services.append(build(wiring))
-        return services[0]
-
-    def is_done() -> bool:
-        return time.monotonic() > deadline or not any(each.waits for each in services[0].last)
-
-    code = serve_fleet(fleet, Reconciler.name, built, is_done)
+    code = serve_fleet(fleet, Reconciler.name, seen.built, lambda: seen.all_told() or time.monotonic() > deadline)
     if code == 0:
-        show(services[0].last)
+        show(seen.differences())
     return code
+
+
+class Seen:
+    """What differed in any turn of a run, with what was told in it as new."""
+
+    def __init__(self, build: Callable[[Wiring], Reconciler]) -> None:
+        self._build = build
+        self._service: Reconciler | None = None
+        self._told: dict[tuple[str, str], Difference] = {}
+
+    def built(self, wiring: Wiring) -> Reconciler:
+        self._service = self._build(wiring)
+        self._service.looks_at_all = True
+        return self._service
+
+    def all_told(self) -> bool:
+        """To be asked after each turn: whether nothing waits any more."""
+        now = self._now()
+        self._told |= {each.of: each for each in now if each.news and not each.waits}
+        return not any(each.waits for each in now)
+
+    def differences(self) -> list[Difference]:
+        return list(({each.of: each for each in self._now()} | self._told).values())
+
+    def _now(self) -> list[Difference]:
+        return self._service.last if self._service is not None else []
 
 
 def look_dryly(fleet: str | None) -> int:
@@ -49,7 +69,7 @@ def look_dryly(fleet: str | None) -> int:
         file = FleetFile(find_fleet_file(fleet))
         with tempfile.TemporaryDirectory(prefix="muster-") as directory:
             copy = Path(directory) / "journal.db"
-            _copy(file.fleet.journal, copy)
+            copy_journal(file.fleet.journal, copy)
             journal, tmux = Journal(copy, Reconciler.name), Tmux(file.fleet.declared.tmux.socket)
             service = Reconciler(file, RegistryFile(file.fleet.registry), tmux, journal, os.environ)
             turn = Turn(Reconciler.name, datetime.now(UTC), poll=True, heard=[], asked=[], memory=journal.memory())
@@ -62,17 +82,36 @@ def look_dryly(fleet: str | None) -> int:
     return 0
 
 
-def _copy(journal: Path, to: Path) -> None:
-    if not journal.exists():
-        return
-    # Where nobody is at work in it, SQLite would leave two files beside it even for a reader.
-    how = "mode=ro" if journal.with_name(f"{journal.name}-wal").exists() else "immutable=1"
+def copy_journal(journal: Path, to: Path) -> None:
+    """Copy its files. SQLite would write beside them even for a reader."""
+    for _ in range(COPIES):
+        try:
+            began = _log_of(journal)
+            shutil.copyfile(journal, to)
+            _log(to).unlink(missing_ok=True)
+            if began is not None:
+                shutil.copyfile(_log(journal), _log(to))
+            if began == _log_of(journal) == _log_of(to):
+                return
+        except FileNotFoundError:
+            if not journal.exists():
+                return
+        except OSError as error:
+            raise MusterError(f"the journal {journal} can't be read: {error}") from error
+    raise MusterError(f"the journal {journal} can't be copied while so much is written to it; try again")
+
+
+def _log(journal: Path) -> Path:
+    return journal.with_name(f"{journal.name}-wal")
+
+
+def _log_of(journal: Path) -> bytes | None:
+    """The beginning of the write-ahead log, by which it is known: what is copied goes with this one, or not at all."""
     try:
-        source, target = sqlite3.connect(f"file:{quote(str(journal))}?{how}", uri=True), sqlite3.connect(to)
-        with closing(source), closing(target):
-            source.backup(target)
-    except sqlite3.Error as error:
-        raise MusterError(f"the journal {journal} can't be read: {error}") from error
+        with _log(journal).open("rb") as file:
+            return file.read(WAL_HEADER_BYTES)
+    except FileNotFoundError:
+        return None
 
 
 def show(differences: list[Difference]) -> None:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from registry import AgentRecord, BadRegistry, RegistryFile
-from registry.kept import kept_records
+from registry import AgentRecord, RegistryFile
 from services.reconciler.decide import DriftKind, drifts_of
 from services.reconciler.observing import Observer, World
 from services.reconciler.patience import Patience
+from services.reconciler.records import Records
 from services.reconciler.sights import Sight, aspects, event_for, recorded, shared_conversations, unregistered
 from services.reconciler.strangers import Found, Strangers
-from services.reconciler.told import Told
+from services.reconciler.told import Told, forget_gone
 from shared.commands import Reconcile
 from shared.events import AgentEvent, Data
 from shared.fleet import Fleet, FleetFile
@@ -33,6 +33,10 @@ class Difference:
     news: bool
     waits: str = ""
     """What it waits for before it is told."""
+
+    @property
+    def of(self) -> tuple[str, str]:
+        return self.event.agent, self.event.kind
 
     def document(self) -> dict[str, Any]:
         state = "waits" if self.waits else "new" if self.news else "told"
@@ -54,8 +58,7 @@ class Reconciler:
         own: Mapping[str, str] | None = None,
     ) -> None:
         self._fleet_file = fleet_file
-        self._registry = registry
-        self._journal = journal
+        self._records = Records(registry, journal)
         self._observer = Observer(tmux, dict(os.environ if own is None else own))
         self._strangers = Strangers(journal)
         self._patience = Patience(journal, fleet_file.fleet.space)
@@ -63,6 +66,8 @@ class Reconciler:
         """Agents whose record and world agreed when they were last compared."""
         self.last: list[Difference] = []
         """What differed when it last looked."""
+        self.looks_at_all = False
+        """Whether each look is a whole one, whatever it costs."""
 
     def states(self) -> Iterable[Data]:
         return ()
@@ -71,14 +76,16 @@ class Reconciler:
         self._fleet_file.refresh()
         asked = [each for each in turn.asked if isinstance(each.command, Reconcile)]
         dry_run = bool(asked) and all(each.command.dry_run for each in asked if isinstance(each.command, Reconcile))
-        self.compare(turn, thoroughly=bool(asked), dry_run=dry_run)
+        self.compare(turn, thoroughly=bool(asked) or self.looks_at_all, dry_run=dry_run)
         for each in asked:
             self._answer(turn, each)
+        if dry_run:
+            turn.again_at(turn.now)  # what came with it was seen, and not told
 
     def compare(self, turn: Turn, *, thoroughly: bool, dry_run: bool) -> None:
         fleet = self._fleet_file.fleet
         self._patience.begin()
-        records = self._records(turn)  # before the look at tmux
+        records = self._records.read(turn)  # before the look at tmux
         if not thoroughly:
             self._tell_missing(turn, fleet, records)
             if turn.told:
@@ -93,16 +100,10 @@ class Reconciler:
         ]
         if not dry_run:
             self._report_strangers(turn, found)
+        if turn.poll and not dry_run and not turn.complaint:
+            forget_gone(turn, world.sights.keys())
         if world.look_again_s is not None:
             turn.again_at(turn.now + timedelta(seconds=world.look_again_s))
-
-    def _records(self, turn: Turn) -> Mapping[str, AgentRecord]:
-        try:
-            return self._registry.records()
-        except BadRegistry as fault:
-            # The registrar goes on without the file, and so do we.
-            turn.complain(str(fault))
-            return kept_records(self._journal.memory("registrar"))
 
     def _tell_missing(self, turn: Turn, fleet: Fleet, records: Mapping[str, AgentRecord]) -> None:
         """What people wait for most, by the quickest look that there is."""
@@ -137,7 +138,8 @@ class Reconciler:
             event = _event(kind, agent, fleet, record, sight, others)
             difference = Difference(event, told.is_news(kind, event))
             if difference.news:
-                spawn = sight.pane.spawn if sight.pane is not None else None
+                about = sight.pane or record
+                spawn = about.spawn if about is not None else None
                 waits = self._patience.waits(turn, kind, agent, spawn, sight.pane)
                 difference = Difference(event, news=True, waits=waits)
                 if not waits and not dry_run:

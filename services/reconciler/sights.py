@@ -147,6 +147,7 @@ def shared_conversations(records: Mapping[str, AgentRecord], sights: Mapping[str
     for agent, record in records.items():
         sight = sights.get(agent, Sight())
         runs = record.is_running and _session(record, sight.pane) is Session.ALIVE
+        runs = runs and sight.examined.runs_its_backend is not False  # who left a shell behind is in no conversation
         if runs and (conversation := conversation_of(record, sight)):
             users.setdefault(conversation, []).append(agent)
     return {

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -12,10 +13,15 @@ from shared.events import Unregistered
 from shared.fleet import Fleet
 from shared.ids import as_id
 from shared.journal import Journal
+from shared.processes import Process
 from shared.turn import Turn
 
 FOUND = "found:"
 """Remembered: each one that was told of, by its process."""
+LOST_S, REFUSED_S = 60.0, 600.0
+"""When one is asked for again that was adopted and bears no stamp, or that was refused under a second name too."""
+NAMES_AT_MOST = 5
+"""So many names are known to have been refused; then the first is tried again."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,10 @@ class Found:
     event: Unregistered
     kept: dict[str, Any] | None
     """What is remembered of it, if it was told of before."""
+    asks: bool
+    """Whether its adoption is to be asked for now."""
+    refused: tuple[str, ...] = ()
+    """Names under which it was not adopted."""
 
 
 class Strangers:
@@ -38,12 +48,30 @@ class Strangers:
         for stranger in strangers:
             if any(fnmatchcase(stranger.pane.session, pattern) for pattern in settings.ignore):
                 continue
-            key = f"{FOUND}{stranger.process.pid}-{stranger.process.started:.2f}"
+            key = _key(stranger.process)
             kept = turn.recall(key)
-            name = kept["agent"] if kept is not None else name_for(stranger, fleet, names)
+            asks, refused = self._next(kept, turn.now) if kept is not None else (True, ())
+            keeps_name = kept is not None and kept["agent"] not in refused
+            name = kept["agent"] if keeps_name else name_for(stranger, fleet, names | {*refused})
             names.add(name)
             event = unregistered(name, stranger.pane, stranger.backend, stranger.identity, adopts=settings.found)
-            yield Found(key, stranger, event, kept)
+            yield Found(key, stranger, event, kept, asks, refused)
+
+    def _next(self, kept: dict[str, Any], now: datetime) -> tuple[bool, tuple[str, ...]]:
+        """Whether to ask for one again, and which names would be of no use."""
+        refused: tuple[str, ...] = tuple(kept.get("refused", ()))
+        if kept["asked"] is None:
+            return True, refused
+        answer = self._answer(kept["asked"])
+        if answer is None:
+            return False, refused
+        if answer.ok:  # and yet it bears no stamp: it lost it, or is about to get it
+            return not _is_within(kept, now, LOST_S), refused
+        if answer.code == "expired":
+            return True, refused
+        if refused and _is_within(kept, now, REFUSED_S):
+            return False, refused
+        return True, (*refused, kept["agent"])[-NAMES_AT_MOST:]
 
     def report(self, turn: Turn, found: Found) -> None:
         """Tell of one that is new, and have it adopted. Who could not be asked then is asked again."""
@@ -51,32 +79,40 @@ class Strangers:
         if kept is None:
             turn.tell(event)
             kept = {"agent": event.agent, "asked": None}
-        elif kept["asked"] is not None and not self._expired(kept["asked"]):
-            return
-        if event.adopts:
+        if found.asks and event.adopts:
             pane = None if found.stranger.alone else event.pane
             command = Adopt(agent=event.agent, session=event.session, pane=pane, backend=event.backend, found=True)
-            kept = {**kept, "asked": turn.ask(command, "found running in tmux")}
+            asked = turn.ask(command, "found running in tmux")
+            kept = {"agent": event.agent, "asked": asked, "at": turn.now.timestamp(), "refused": list(found.refused)}
         if kept != found.kept:
             turn.remember(found.key, kept)
 
     def forget_gone(self, turn: Turn, present: Collection[str]) -> None:
         """Not before all is surely seen: a process that is gone never comes again."""
         for key, kept in turn.memory.items():
-            if key.startswith(FOUND) and kept is not None and key not in present and not self._is_adopted(kept):
+            if not key.startswith(FOUND) or kept is None or key in present:
+                continue
+            if not (self._is_adopted(kept) or _is_within(kept, turn.now, LOST_S)):
                 turn.remember(key, None)
 
     def _is_adopted(self, kept: dict[str, Any]) -> bool:
         """Whether it is being adopted, so that it is no stranger any more, or not for long."""
         return kept["asked"] is not None and self._answer(kept["asked"]) is None
 
-    def _expired(self, command_id: str) -> bool:
-        answer = self._answer(command_id)
-        return answer is not None and answer.code == "expired"
-
     def _answer(self, command_id: str) -> Reply | None:
         said = self._journal.requests.answer_to(command_id, "spawner")
         return Reply.model_validate_json(said) if said is not None else None
+
+
+def _key(process: Process) -> str:
+    """What is its own for ever: the clock may be set between two looks, and what is counted from it with it."""
+    return f"{FOUND}{process.pid}-{f'{process.started:.2f}' if process.ticks is None else process.ticks}"
+
+
+def _is_within(kept: dict[str, Any], now: datetime, seconds: float) -> bool:
+    """Whether it was asked for so short a time ago. What was in the future, before the clock was set, is long ago."""
+    at: float = kept.get("at", float("-inf"))
+    return 0 <= now.timestamp() - at < seconds
 
 
 def name_for(stranger: Stranger, fleet: Fleet, taken: Collection[str]) -> str:

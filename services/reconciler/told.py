@@ -1,5 +1,6 @@
 """What was told already: each drift once, again only when it changes. It survives a restart."""
 
+from collections.abc import Collection
 from typing import Any
 
 from services.reconciler.decide import LASTING, Aspect, DriftKind, is_over
@@ -14,6 +15,13 @@ SETTLED = {
     DriftKind.DUPLICATE_ID: "nobody else runs on its conversation any more",
     DriftKind.STALE_ID: "its conversation is on disk",
 }
+
+
+def forget_gone(turn: Turn, agents: Collection[str]) -> None:
+    """Nothing can drift of whom there is neither a record nor a session."""
+    for key, kept in turn.memory.items():
+        if key.startswith(TOLD) and kept is not None and key.removeprefix(TOLD) not in agents:
+            turn.remember(key, None)
 
 
 class Told:

@@ -46,7 +46,7 @@ class Unstamped:
         self._seen = {key: seen for key, seen in self._seen.items() if key in keys}
         for pane in unstamped:
             at, stranger = self._seen.get(_key(pane), (float("-inf"), None))
-            if now - at >= GOOD_FOR_S:
+            if not 0 <= now - at < GOOD_FOR_S:
                 alone = sum(other.session_id == pane.session_id for other in panes) == 1
                 stranger = self._into(fleet, pane, look, now, alone=alone)
             if stranger is not None:
@@ -55,7 +55,7 @@ class Unstamped:
     def _into(self, fleet: Fleet, pane: Pane, look: Look, now: float, *, alone: bool) -> Stranger | None:
         processes = look()
         found = agent_in(processes, fleet.backends, pane.pid)
-        if found is not None and now - found[1].started < SETTLES_S:
+        if found is not None and abs(now - found[1].started) < SETTLES_S:
             self._look_again(found[1].started + SETTLES_S)
             return None
         stranger = None

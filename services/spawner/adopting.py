@@ -88,9 +88,11 @@ class Adopting:
 
 
 def must_be_free(scene: Scene, command: Adopt) -> None:
-    """What is only found takes no name that is another's: of the fleet file, or given by a person."""
+    """What is only found takes no name that is another's: of the fleet file, or of an agent that runs."""
     known = scene.known(command.agent)
-    given = _is_declared_otherwise(scene, command) or (known.adopted and not known.found)
+    given = _is_declared_otherwise(scene, command) or (
+        command.agent in scene.fleet.agents and known.adopted and not known.found
+    )
     if command.found and (given or known.alive):
         raise Refusal(f"the name {command.agent!r} is in use: what was found needs another one")
 
@@ -124,11 +126,10 @@ def _named_pane(scene: Scene, command: Adopt, pane_id: str) -> Pane:
     for agent, pane in scene.panes.items():
         if pane.pane_id == pane_id:
             raise Refusal(f"the pane {pane_id} is the agent {agent} already")
-        if pane.session == command.session and not pane.pane_only:
-            raise Refusal(f"the session {command.session!r} is the agent {agent} already, with all its panes")
     chosen = scene.stranger(pane_id, command.session)
     if chosen is None:
-        there = sorted(pane.pane_id for pane in scene.others if pane.session == command.session)
+        panes = (*scene.others, *scene.panes.values())
+        there = sorted(pane.pane_id for pane in panes if pane.session == command.session)
         has = (
             f"the session {command.session!r} has: {', '.join(there)}"
             if there

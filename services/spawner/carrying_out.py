@@ -54,8 +54,8 @@ class SessionCommands:
                     self._stop_all(scene, asked, for_now=for_now)
                 case Delete():
                     self._delete(scene, asked, command)
-                case Forget(agent=agent):
-                    self._forget(scene, asked, agent)
+                case Forget():
+                    self._forget(scene, asked, command)
                 case Adopt():
                     self._adopting.adopt(scene, asked, command)
                     self.resting.discard(command.agent)
@@ -244,9 +244,15 @@ class SessionCommands:
         said = f"{agent} was deleted" + (", and its conversation with it" if purged else kept)
         scene.turn.answer(asked, said, agent=agent, purged=removed)
 
-    def _forget(self, scene: Scene, asked: Asked, agent: str) -> None:
-        known, pane = scene.known(agent), scene.panes.pop(agent, None)
+    def _forget(self, scene: Scene, asked: Asked, command: Forget) -> None:
+        agent, known, pane = command.agent, scene.known(command.agent), scene.panes.get(command.agent)
         went_on = ""
+        if command.spawn is not None:
+            must_have_ended(scene, agent, command.spawn)
+            if pane is not None:
+                self._keeper.bury(scene, agent, pane)  # it is over: nothing goes on that could be found again
+                pane = None
+        scene.panes.pop(agent, None)
         if pane is not None:
             if pane.piped and is_logged(self._tmux, log_of(scene.fleet.logs, agent)):
                 self._tmux.unpipe(pane.pane_id)
@@ -264,6 +270,15 @@ class SessionCommands:
         scene.forget(agent)
         if agent in scene.fleet.agents:
             scene.remember(agent, Known(wish=Desired.STOPPED, spawns=known.spawns + 1))
+
+
+def must_have_ended(scene: Scene, agent: str, spawn: str) -> None:
+    """Whoever has it forgotten meant a session that was over: not one that was started since."""
+    pane = scene.panes.get(agent)
+    if scene.running(agent) is not None:
+        raise Refusal(f"{agent} runs, and is not forgotten: only its session {spawn}, once ended, was to be")
+    if newest := {scene.known(agent).spawn, pane.spawn if pane else None} - {None, spawn}:
+        raise Refusal(f"{agent} had another session since, {newest.pop()}, and is not forgotten: {spawn} was meant")
 
 
 def _begun(scene: Scene, agent: str, spawn: str) -> Pane | None:

@@ -20,7 +20,7 @@ from shared.broker.private import make_directory, write
 from shared.events import AgentExited, AgentGaveUp, AgentRestarted, AgentSpawned, Running
 from shared.fleet import Backend, Kind
 from shared.screen import read_screen
-from shared.tmux import Pane, Tmux
+from shared.tmux import Pane, Tmux, WrongSpawn, left_name
 
 LIES_S, LIES_AT_MOST_S = 0.3, 1.5
 """How long a session stays after its program has ended."""
@@ -273,9 +273,47 @@ class Keeper:
             ),
         )
 
+    def settle(self, scene: Scene, agent: str, pane_id: str) -> None:
+        """Write down which pane is the agent's in a session that an earlier version stamped."""
+        shown = scene.panes[agent]
+        if (own := self._tmux.own(shown.session_id, pane_id, spawn=shown.spawn or "")) is not None:
+            scene.panes[agent] = own
+        elif not self.follow(scene, agent):
+            self.let_go(scene, agent, scene.panes.pop(agent))
+
+    def follow(self, scene: Scene, agent: str) -> bool:
+        """Stay with an agent whose pane a person has moved into another session: from then on only the pane is its own.
+
+        False if it is nowhere in this server. What an agent's session has become otherwise is people's.
+        """
+        known, before = scene.known(agent), scene.panes.get(agent)
+        if known.spawn is None or scene.server is None or known.server not in ("", scene.server):
+            return False
+        # Two agents' panes may have changed places: then each stands for the other.
+        stand_ins = [pane for pane in scene.panes.values() if pane.own not in (None, pane.pane_id)]
+        theirs = [pane for pane in scene.others if not (pane.fleet or pane.left)]
+        found = [pane for pane in (*theirs, *stand_ins) if (pane.pane_id, pane.pid) == (known.pane, known.pid)]
+        if not found or (before is None and (known.adopted or found[0].session == agent)):
+            return False
+        stamps = {"agent": agent, "spawn": known.spawn, "fleet": scene.fleet.stamp}
+        stamped = self._tmux.stamp(found[0].session, **stamps, pane_id=known.pane)
+        if stamped is None:
+            return False
+        others = [pane for pane in scene.others if pane.pane_id != known.pane]
+        if before is not None:
+            name = left_name(before)
+            try:
+                self._tmux.unstamp(before.target, spawn=before.spawn, rename=name)
+            except WrongSpawn:  # in every pane of it is another agent, with stamps of its own
+                self._tmux.unstamp(before.target, rename=name)
+            others.append(replace(before, agent=None, spawn=None, fleet=None, own=None, session=name or before.session))
+        scene.panes[agent] = stamped
+        scene.others = others
+        return True
+
     def let_go(self, scene: Scene, agent: str, pane: Pane) -> None:
         """The agent's own pane was closed, and somebody else's is left in its session: that one is theirs."""
-        self._tmux.unstamp(pane.target, spawn=pane.spawn, rename=f"{pane.session}-left-{(pane.spawn or '')[:6]}")
+        self._tmux.unstamp(pane.target, spawn=pane.spawn, rename=left_name(pane))
         scene.turn.tell(AgentExited(agent=agent, spawn=pane.spawn or "unknown", last_words="its pane was closed"))
 
     def _lies_too_short(self, scene: Scene, pane: Pane) -> bool:

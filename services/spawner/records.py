@@ -16,6 +16,9 @@ from shared.fleet.needs import variables_of
 from shared.ids import is_conversation
 from shared.transcripts import READERS, Reader, same_prompt
 
+CLOCKS_DIFFER_S = 1.0
+"""Some agents write times in whole seconds."""
+
 
 @dataclass(frozen=True)
 class Search:
@@ -52,25 +55,33 @@ class Records:
     def __init__(self, own: Mapping[str, str] | None = None) -> None:
         self._own = dict(os.environ if own is None else own)
 
-    def mark(self, scene: Scene, agent: str) -> dict[str, int] | None:
-        """Where the agent's records end now, by file; None where there are none that can be read."""
+    def mark(self, scene: Scene, agent: str) -> dict[str, Any] | None:
+        """Where the agent's records end now, by file, and when that was; None where none can be read."""
         place = self._place(scene, agent)
         if place is None:
             return None
         paths = {path for path in (place.own(), place.newest()) if path is not None}
-        return {str(path): place.reader.mark(path, place.conversation) for path in paths}
+        return {"at": scene.now, "files": {str(path): place.reader.mark(path, place.conversation) for path in paths}}
 
     def search(self, scene: Scene, agent: str, mark: Any, text: str) -> Search:
-        """Look for a text that was sent since the mark."""
+        """Look for a text that was sent since the mark: in the agent's own conversation, where that is known.
+
+        The workspace's newest one counts only where it can be no other agent's.
+        """
         place = self._place(scene, agent)
         if place is None or mark is None:
             return Search(readable=False)
-        for path in {path for path in (place.own(), place.newest()) if path is not None}:
-            conversation = place.holds(path)
-            sent, _ = place.reader.user_texts(path, mark.get(str(path), 0), conversation)
-            if any(same_prompt(text, each) for each in sent):
-                return Search(readable=True, conversation=conversation)
-        return Search(readable=True)
+        shared = scene.shares_workspace(agent, scene.backend_name(agent), place.workspace)
+        if shared and place.conversation is None:
+            return Search(readable=False)
+        path = place.newest() if place.conversation is None else place.own()
+        conversation = place.conversation if place.conversation or path is None else place.holds(path)
+        if path is None or conversation is None:
+            return Search(readable=True)
+        start = _start(mark, path, place.reader, conversation)
+        sent = place.reader.user_texts(path, start, conversation)[0] if start is not None else []
+        found = any(same_prompt(text, each) for each in sent)
+        return Search(readable=True, conversation=conversation if found else None)
 
     def conversation(self, scene: Scene, agent: str, known: Known) -> str | None:
         """The conversation that the agent was last in and that is still there; None when that can't be told."""
@@ -112,3 +123,16 @@ class Records:
         except MusterError:
             return None
         return Place(reader, env, Path(known.workspace), known.conversation)
+
+
+def _start(mark: Mapping[str, Any], path: Path, reader: Reader, conversation: str) -> int | None:
+    """From where a file holds what came after the mark; None where that can't be told.
+
+    A file that was not marked is read from its beginning only if it begins after the mark.
+    """
+    files = mark.get("files", mark)  # an earlier version kept the files alone
+    if str(path) in files:
+        return int(files[str(path)])
+    begun = next((entry.time for entry in reader.entries(path, conversation) if entry.time is not None), None)
+    since = mark.get("at")
+    return 0 if begun is not None and since is not None and begun.timestamp() >= since - CLOCKS_DIFFER_S else None

@@ -103,4 +103,8 @@ class Scene:
             with suppress(MusterError, OSError):  # one that leads nowhere is no neighbour
                 if name != agent and other.backend == backend and self.fleet.resolve(other.dir) == workspace:
                     return True
-        return False
+        return any(
+            (known.backend, known.workspace) == (backend, str(workspace))
+            for name in self.panes
+            if name != agent and (known := self.known(name)).alive
+        )

@@ -62,7 +62,7 @@ class Spawner:
         self._file.refresh()
         scene = self._look(turn)
         take_up(scene, turn.heard)
-        self._let_go_of_displaced(scene)
+        self._settle_displaced(scene)
         turn.asked += [asked for asked in turn.late if has_begun(scene, asked)]
         typed = self._carry_out_all(scene)
         ended = [agent for agent, pane in scene.panes.items() if pane.dead]
@@ -81,16 +81,26 @@ class Spawner:
 
     def _look(self, turn: Turn) -> Scene:
         fleet = self._file.fleet
+        if self._tmux.server is None:
+            self._tmux.expect(remembered_servers(turn))
         panes = self._tmux.look()
         ours = {pane.agent: pane for pane in panes if pane.agent and _is_ours(pane, fleet)}
         others = [pane for pane in panes if not _is_ours(pane, fleet)]
         return Scene(turn, fleet, ours, others, self._tmux.server, _read=self._read)
 
-    def _let_go_of_displaced(self, scene: Scene) -> None:
+    def _settle_displaced(self, scene: Scene) -> None:
+        """People move panes between sessions: an agent is where its own pane is, and is let go only if that is gone."""
         for agent, pane in list(scene.panes.items()):
             known = scene.known(agent)
-            if known.spawn == pane.spawn and known.pane not in ("", pane.pane_id):
+            if known.spawn != pane.spawn or pane.pane_only or not known.pane:
+                continue
+            if pane.own is None:
+                self._keeper.settle(scene, agent, known.pane)
+            elif known.pane != pane.pane_id and not self._keeper.follow(scene, agent):
                 self._keeper.let_go(scene, agent, scene.panes.pop(agent))
+        for agent in scene.fleet.agents:
+            if agent not in scene.panes and scene.known(agent).alive:
+                self._keeper.follow(scene, agent)
 
     def _keep(self, scene: Scene, agent: str) -> None:
         try:
@@ -141,6 +151,12 @@ class Spawner:
         if isinstance(command, Adopt):
             return True
         return isinstance(command, Stop | Delete | Forget) and command.agent in scene.panes
+
+
+def remembered_servers(turn: Turn) -> set[str]:
+    """The tmux servers in which agents ran when they were last seen."""
+    kept = [turn.recall(key) or {} for key in {**turn.memory, **turn.kept} if key.startswith("agent:")]
+    return {each["server"] for each in kept if each.get("alive") and each.get("server")}
 
 
 def _is_ours(pane: Pane, fleet: Fleet) -> bool:

@@ -200,7 +200,7 @@ class Texts:
     ) -> None:
         self._forget(scene, agent)
         known = scene.known(agent)
-        if conversation is not None and conversation != known.conversation:
+        if conversation is not None and known.conversation is None:
             scene.remember(agent, replace(known, conversation=conversation))
         what: Literal["text", "prompt"] = "text" if text.asked else "prompt"
         sent = AgentSent(

@@ -10,6 +10,7 @@ from typing import Any
 
 from shared.ids import Epoch
 from shared.journal.database import Database
+from shared.journal.peeking import keeps
 from shared.journal.requests import Request, Requests, put
 
 PAGE = 1_000
@@ -173,6 +174,11 @@ class Journal:
         with self.database.reading() as connection:
             rows = connection.execute("SELECT key, value FROM memory WHERE owner = ?", (of or self.service,))
             return {key: json.loads(value) for key, value in rows}
+
+    def keeps(self, of: str, prefix: str, field: str) -> bool:
+        """Whether a service keeps, under a key that begins so, anything that has this field; its memory is not read."""
+        with self.database.reading() as connection:
+            return keeps(connection, of, prefix, field)
 
     # --- connections ---
 

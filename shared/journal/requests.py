@@ -88,14 +88,18 @@ class Requests:
             ).fetchone()
         return row is not None
 
-    def about(self, agent: str, since: float) -> bool:
-        """Whether somebody is busy with this agent, or was until after `since`."""
+    def open_about(self, agent: str, now: float) -> bool:
+        """Whether somebody is busy with this agent: a command that has not expired is not answered yet."""
+        return self._any_about(agent, "answer IS NULL AND expires > ?", now)
+
+    def answered_about(self, agent: str, since: float, until: float) -> bool:
+        """Whether somebody was busy with this agent and said so at that time."""
+        return self._any_about(agent, "answered BETWEEN ? AND ?", since, until)
+
+    def _any_about(self, agent: str, where: str, *values: float) -> bool:
         with self._database.reading() as connection:
-            row = connection.execute(
-                "SELECT 1 FROM request WHERE agent IN (?, '*') AND asked > ? AND (answer IS NULL OR answered >= ?)",
-                (agent, since - 3600, since),
-            ).fetchone()
-        return row is not None
+            query = f"SELECT 1 FROM request WHERE agent IN (?, '*') AND {where} LIMIT 1"  # noqa: S608
+            return connection.execute(query, (agent, *values)).fetchone() is not None
 
     def _select(self, where: str, *values: Any) -> list[Request]:
         with self._database.reading() as connection:

@@ -11,7 +11,7 @@ from shared.tmux.errors import (
     TmuxUnavailable,
     WrongSpawn,
 )
-from shared.tmux.rows import Pane
+from shared.tmux.rows import Pane, left_name
 
 __all__ = [
     "AlreadyStamped",
@@ -24,4 +24,5 @@ __all__ = [
     "TmuxMissing",
     "TmuxUnavailable",
     "WrongSpawn",
+    "left_name",
 ]

@@ -13,7 +13,7 @@ import socket as sockets
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
@@ -34,7 +34,8 @@ from shared.tmux.errors import (
 )
 from shared.tmux.orphans import end_with_parent
 from shared.tmux.panes import KEEP, KEEPER, MOVE, SERVER, TIDY
-from shared.tmux.rows import LIST, LIST_CAREFULLY, LIST_STAMPS, Pane, panes_in
+from shared.tmux.rows import LIST, LIST_CAREFULLY, LIST_STAMPS, Pane, left_name, panes_in
+from shared.tmux.server import call_back, socket_of
 
 # How often a question is put when the connection ends under it: a client attached to a session that is killed is
 # sent away, and the next one may meet the same fate.
@@ -45,6 +46,8 @@ NOTHING_THERE = re.compile(
     r"no sessions|no server running on .*|error connecting to .* \((No such file or directory|Connection refused)\)"
 )
 
+
+SOCKET_GONE = re.compile(r"error connecting to .* \(No such file or directory\)")
 
 # With which it says that a target is not there; the last in the moment in which a session is being ended.
 NOT_THERE = ("can't find ", "no such session: ", "no such pane: ", "no current target")
@@ -70,11 +73,18 @@ class Tmux:
         self._connection: Connection | None = None
         self._is_kept = False
         self._server: str | None = None
+        self._servers: set[str] = set()
+        """Those that may still live though their socket is gone."""
 
     @property
     def server(self) -> str | None:
         """Which tmux server answered last, never the same as of another one; None when it said that there is none."""
         return self._server
+
+    def expect(self, servers: Iterable[str]) -> None:
+        """Name servers that an earlier process was connected to: while one lives on this socket, tmux's word that there
+        is no such file is not believed."""
+        self._servers.update(servers)
 
     @property
     def connected(self) -> bool:
@@ -86,8 +96,8 @@ class Tmux:
         """Give the panes of agents and those in which somebody's agent may run; [] only if tmux said surely that it
         has no session.
 
-        Of a session with stamps that is the first pane, of any other each pane that has stamps of its own and each
-        that has none, a session's first pane before its others.
+        A session's first pane comes before its others, but the agent's own where it is stamped as a whole: the others
+        in it are nobody's, if they have no stamps of their own.
         """
         try:
             panes = self._list()
@@ -112,10 +122,11 @@ class Tmux:
             answer = self._read(LIST_STAMPS)[0]
         except NoSession:
             return {}
-        if not answer.ok:
-            raise TmuxUnavailable("list-panes", answer.text)
         rows = [row.split("\t") for row in answer.lines]
-        return {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == fleet}
+        # Where there is a session there is a pane, and each has its row.
+        if not answer.ok or not answer.text or any(len(row) != 3 for row in rows):
+            raise TmuxUnavailable("list-panes", answer.text)
+        return {agent: spawn for of, agent, spawn in rows if of == fleet}
 
     def screens(self, pane_ids: Sequence[str], *, styled: bool = False) -> dict[str, str]:
         """Give what the panes show, without empty lines at the end. Panes that are gone are left out.
@@ -174,15 +185,35 @@ class Tmux:
         """End exactly this session, or, by the id of a pane, this pane alone; False if it is gone already.
 
         Its programs get SIGHUP and nothing more. With `spawn`, tmux compares the stamp in the same step, and
-        WrongSpawn is raised if it is another: ids begin at $0 and %0 again in a new server.
+        WrongSpawn is raised if it is another: ids begin at $0 and %0 again in a new server. A session in which another
+        agent has a pane is let go then, and only the agent's own pane is ended.
         """
         try:
             answer = self._ask_safely(marking.kill(target, spawn), TIDY, changes=True)[0]
         except NoSession:
             return False
         if spawn and (found := _other_spawn(answer)) is not None:
+            if f"{marking.SPAWN}{spawn}" in answer.lines:
+                return self._leave(target, spawn)
             raise WrongSpawn(target, spawn, found)
         return _is_there(answer, "kill-session")
+
+    def _leave(self, session_id: str, spawn: str) -> bool:
+        """End an agent in a session that it shares with another."""
+        panes = [pane for pane in self.look() if (pane.session_id, pane.spawn) == (session_id, spawn)]
+        if not panes:
+            return False
+        (pane,) = panes
+        rename = left_name(pane)
+        if pane.own not in (None, pane.pane_id):  # its own is gone, and this only stands for it
+            return self.unstamp(session_id, spawn=spawn, rename=rename)
+        try:
+            answer = self._ask_safely(
+                marking.leave(session_id, spawn, pane.pane_id, rename=rename), TIDY, changes=True
+            )[0]
+        except NoSession:
+            return False
+        return _is_there(answer, "kill-pane")
 
     def paste(self, pane_id: str, text: str, *, spawn: str) -> None:
         """Put text into a pane as one paste. Raises NotTyped if tmux found a reason not to.
@@ -220,7 +251,8 @@ class Tmux:
         """Take over a session that somebody else started, or one pane of it alone; None if there is no such.
 
         tmux looks in the same step whether it is somebody's already, and AlreadyStamped is raised if it is. A session
-        is, too, if one of its panes is.
+        is, too, if one of its panes is; but a pane is not because its session is, unless it is the one for which that
+        was stamped.
         """
         stamps = {"agent": agent, "spawn": spawn, "fleet": fleet}
         wanted = [pane for pane in self.look() if pane.session == session and pane_id in (None, pane.pane_id)]
@@ -238,6 +270,19 @@ class Tmux:
         if not _is_there(answer, "set-option"):
             return None
         return next(pane for pane in _panes_or_raise(answer, "set-option") if pane.spawn == spawn)
+
+    def own(self, session_id: str, pane_id: str, *, spawn: str) -> Pane | None:
+        """Say which pane of a stamped session is the agent's; None if it is gone. Spawns are compared as by `kill`."""
+        try:
+            answer = self._ask_safely(marking.own(session_id, spawn, pane_id))[0]
+        except NoSession:
+            return None
+        if (found := _other_spawn(answer)) is not None:
+            raise WrongSpawn(session_id, spawn, found)
+        if not _is_there(answer, "set-option"):
+            return None
+        panes = _panes_or_raise(answer, "set-option")
+        return next((pane for pane in panes if pane.spawn == spawn and pane.pane_id == pane_id), None)
 
     def unstamp(
         self, target: str, *, spawn: str | None = None, rename: str | None = None, left: str | None = None
@@ -337,6 +382,7 @@ class Tmux:
                 self._connection = self._attach()
                 moved, server = self._connection.ask([MOVE, SERVER], deadline)
                 self._is_kept, self._server = moved.ok, server.text or None
+                self._servers = {server.text} if server.text else set()
         return self._connection
 
     def _knock(self) -> None:
@@ -345,10 +391,20 @@ class Tmux:
         # before and after: no sessions must be an answer, and not the want of one.
         mark = ("show-options", "-sv", "exit-empty")
         ok, said, errors = self._talk(*mark, ";", "list-sessions", "-F", "#{session_id}", ";", *mark)
+        if SOCKET_GONE.fullmatch(errors) and (lives := self._call_back()):
+            raise ConnectionError(f"the socket of the server {lives} was removed, and it was told to make it anew")
         if (ok and said in ("on\non", "off\noff")) or NOTHING_THERE.fullmatch(errors):
             raise NoSession(self._socket, errors or "no sessions")
         if not ok or not said:
             raise ConnectionError(errors)
+
+    def _call_back(self) -> str | None:
+        """Have a server whose socket somebody removed make it anew; None if no such server lives."""
+        for server in list(self._servers):
+            if call_back(server, socket_of(self._socket)):
+                return server
+            self._servers.discard(server)
+        return None
 
     def _attach(self) -> Connection:
         # A socket pair and not pipes: shutting it down wakes the reader though a stopped server holds its end.

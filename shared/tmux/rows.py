@@ -1,7 +1,7 @@
 """What tmux tells of its panes, a row for each, and which of them are worth looking at. Pure, as `control`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared.tmux.control import Garbled, line
 from shared.tmux.targets import PANE, exact
@@ -37,6 +37,8 @@ class Pane:
     """Whether the stamps are this pane's alone: the rest of its session is people's, or other agents'."""
     left: str | None = None
     """The fleet that was told to forget it. It is nobody's now, until a person has it adopted again."""
+    own: str | None = None
+    """Of a stamped session, the pane that is the agent's; None where an earlier version stamped it."""
 
     @property
     def target(self) -> str:
@@ -54,6 +56,7 @@ PANE_FORMAT = "\t".join(
         *("#{pane_dead_signal}", "#{session_created}", "#{window_activity}", "#{pane_pipe}", "#{pane_in_mode}"),
         # tmux looks for an option at the pane first, then at its window, then at its session.
         *("#{@muster_agent}", "#{@muster_spawn}", "#{@muster_fleet}", "#{@muster_pane}", "#{@muster_left}"),
+        "#{@muster_own}",
         *("#{session_name}", "#{pane_current_command}", "#{pane_current_path}", "#{pane_title}"),
     )
 )
@@ -66,12 +69,19 @@ LIST_STAMPS = line(("list-panes", "-a", "-F", "#{@muster_fleet}\t#{@muster_agent
 LIST_CAREFULLY = line(("list-panes", "-a", "-F", CAREFUL_FORMAT))
 
 
+def left_name(pane: Pane) -> str | None:
+    """Another name for a session that is let go of, if it has the one that its agent's next session needs."""
+    return f"{pane.session}-left-{(pane.spawn or '')[:6]}" if pane.session == pane.agent else None
+
+
 def panes_in(lines: Sequence[str]) -> list[Pane]:
     """Read what `list-panes -F` said in PANE_FORMAT; raises Garbled rather than leave a pane out.
 
-    Of a stamped session comes the first pane, which stays the agent's when a person splits the window; of every other
-    session each pane, the first one first. A pane with stamps of its own comes in any case, and once: a window may be
-    in several sessions, of which the oldest counts. What such a session shows of another's agent is left out.
+    Every session comes with each of its panes, the first one first; but of a stamped one the agent's own comes first,
+    and the others, which people opened or moved there, are nobody's. Where the agent's own is gone, the first that is
+    nobody's stands for it, as it does where an earlier version did not write down which it is: then it comes alone.
+    A pane with stamps of its own comes in any case, and once: a window may be in several sessions, of which the oldest
+    counts. What such a session shows of another's agent is left out.
     """
     rows = [_pane(row) for row in lines]
     sessions: dict[str, list[Pane]] = {}
@@ -82,23 +92,37 @@ def panes_in(lines: Sequence[str]) -> list[Pane]:
     for panes in sessions.values():
         panes.sort(key=lambda pane: _number(pane.pane_id))
     agents = {pane.pane_id: pane for pane in _of_agents(sessions)}
+    theirs = {pane.pane_id for panes in sessions.values() if _agents_own(panes) is None for pane in panes}
     found: list[Pane] = []
     for panes in sessions.values():
-        is_whole = any(_is_of_session(pane) for pane in panes)
-        found += (pane for pane in panes if pane is agents.get(pane.pane_id, None if is_whole else pane))
+        own = _agents_own(panes)
+        if own is None:
+            found += (pane for pane in panes if pane is agents.get(pane.pane_id, pane))
+            continue
+        found += [own] if own is agents[own.pane_id] else []
+        for pane in panes:
+            if pane.pane_only and pane is agents[pane.pane_id]:
+                found.append(pane)
+            elif pane.own and pane.pane_id not in agents and pane.pane_id not in theirs:
+                found.append(replace(pane, agent=None, spawn=None, fleet=None, own=None))
     return found
 
 
 def _of_agents(sessions: dict[str, list[Pane]]) -> Iterator[Pane]:
     """The panes that stand for agents; of one that is in several sessions, that in the oldest comes last."""
     for session_id in sorted(sessions, key=_number, reverse=True):
-        whole = [pane for pane in sessions[session_id] if _is_of_session(pane)]
-        yield from whole[:1]
+        own = _agents_own(sessions[session_id])
+        yield from [own] if own is not None else []
         yield from (pane for pane in sessions[session_id] if pane.pane_only)
 
 
-def _is_of_session(pane: Pane) -> bool:
-    return pane.is_stamped and not pane.pane_only
+def _agents_own(panes: Sequence[Pane]) -> Pane | None:
+    """What stands for the agent whose the whole session is; None where it is nobody's as a whole.
+
+    Not just the first: people move panes that are older than the agent's into its session.
+    """
+    stamped = [pane for pane in panes if pane.is_stamped and not pane.pane_only]
+    return next((pane for pane in stamped if pane.own == pane.pane_id), stamped[0] if stamped else None)
 
 
 def _number(identifier: str) -> int:
@@ -110,7 +134,10 @@ def _pane(row: str) -> Pane:
         session_id, pane_id, pid, dead, status, signal, created, activity, *more, name, command, path, title = (
             row.split("\t")
         )
-        piped, in_mode, agent, spawn, fleet, stamped_pane, left = more
+        piped, in_mode, agent, spawn, fleet, stamped_pane, left, own = more
+        pane_only = stamped_pane == pane_id
+        # A pane beside an agent's own shows the stamps of the session, though it is nobody's.
+        is_somebodys = bool(fleet) and (pane_only or own in ("", pane_id))
         return Pane(
             session=name,
             session_id=session_id,
@@ -129,8 +156,9 @@ def _pane(row: str) -> Pane:
             agent=agent or None,
             spawn=spawn or None,
             fleet=fleet or None,
-            pane_only=stamped_pane == pane_id,
-            left=None if fleet else left or None,
+            pane_only=pane_only,
+            left=None if is_somebodys else left or None,
+            own=None if pane_only else own or None,
         )
     except ValueError as error:
         raise Garbled(f"not a line about a pane: {row!r}") from error

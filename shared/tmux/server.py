@@ -1,13 +1,20 @@
 """What concerns a tmux server as a whole: which version, and the end of a private one."""
 
 import re
+import signal
 import subprocess
+import time
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 from shared.tmux.calm import directory_of
 from shared.tmux.errors import TmuxMissing, TmuxUnavailable
 
 ANSWERS_WITHIN_S = 10.0
+SAME_START_S = 2.0
+CALLED_BACK_WITHIN_S = 0.5
 
 
 def tmux_version() -> tuple[str, tuple[int, int]]:
@@ -21,8 +28,45 @@ def end_server(socket: str) -> None:
     """End a private server with all its sessions, and take away its socket, which tmux leaves behind."""
     where = ("-S", socket) if "/" in socket else ("-L", socket)
     _run(*where, "kill-server")
-    path = Path(socket) if "/" in socket else directory_of(socket) / socket
-    path.unlink(missing_ok=True)
+    socket_of(socket).unlink(missing_ok=True)
+
+
+def socket_of(socket: str) -> Path:
+    return Path(socket).absolute() if "/" in socket else directory_of(socket) / socket
+
+
+def call_back(server: str, socket: Path) -> bool:
+    """Have a server (`pid-start_time`) whose socket was removed make it anew; False if it does not live there."""
+    process = _process(server)
+    if process is None or not _listens_at(process, socket):
+        return False
+    with suppress(psutil.Error):
+        process.send_signal(signal.SIGUSR1)
+    deadline = time.monotonic() + CALLED_BACK_WITHIN_S
+    while time.monotonic() < deadline and not socket.exists():
+        if _process(server) is None:
+            return False  # it was ending
+        time.sleep(0.005)
+    return True
+
+
+def _process(server: str) -> psutil.Process | None:
+    """The process of a server, if it lives."""
+    pid, _, started = server.partition("-")
+    with suppress(psutil.Error, ValueError):
+        process = psutil.Process(int(pid))
+        is_same = abs(process.create_time() - int(started)) <= SAME_START_S
+        return process if is_same and process.status() != psutil.STATUS_ZOMBIE else None
+    return None
+
+
+def _listens_at(process: psutil.Process, socket: Path) -> bool:
+    """Whether the server was bound there: another socket may be named since. Where that can't be told, it was."""
+    try:
+        bound = [Path(str(each.laddr)) for each in process.net_connections("unix") if each.laddr]
+    except psutil.Error:
+        return True
+    return any(each.name == socket.name and each.parent.resolve() == socket.parent.resolve() for each in bound)
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:

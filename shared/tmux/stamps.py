@@ -1,7 +1,8 @@
 """The marks by which Muster knows what is an agent's: put on, compared and taken off by tmux in one step. Pure.
 
 They are user options of a session, or of one pane of it: then `@muster_pane` holds the pane's id, since a pane also
-shows what its session has. Options of a pane go where it goes, when people join, break and swap panes.
+shows what its session has. Options of a pane go where it goes, when people join, break and swap panes. Of a session
+`@muster_own` holds the id of the agent's own pane: the others in it are people's, or have marks of their own.
 """
 
 import re
@@ -9,11 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from shared.tmux.control import Line, line
 from shared.tmux.rows import CAREFUL_FORMAT, Pane
-from shared.tmux.targets import is_pane, name
+from shared.tmux.targets import PANE, exact, is_pane, name
 
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 TAKEN = "taken "
 SPAWN = "spawn "
+# A pane without marks of its own, in a session that is marked for another of its panes.
+BESIDE = "#{&&:#{==:#{@muster_pane},},#{&&:#{!=:#{@muster_own},},#{!=:#{@muster_own},#{pane_id}}}}"
 
 Commands = Sequence[Sequence[str]]
 
@@ -32,34 +35,57 @@ def stamp(pane: Pane, stamps: Mapping[str, str], *, pane_only: bool) -> Line:
     # Where the answer was lost, the same is asked again.
     ours = f"#{{==:#{{@muster_spawn}},{stamps['spawn']}}}"
     fleets = "#{@muster_fleet}" if pane_only else "#{W:#{P:#{@muster_fleet}}}"
-    marks = _marks_of_pane(pane.pane_id, stamps) if pane_only else marks_of_session(target, pane.pane_id, stamps)
+    free = f"#{{==:{fleets},}}"
+    if pane_only:
+        marks = _marks_of_pane(pane.pane_id, stamps)
+        free = f"#{{||:{free},{BESIDE}}}"
+    else:
+        marks = marks_of_session(target, pane.pane_id, stamps)
     tell = _list(target, f"{TAKEN}#{{@muster_fleet}}")
-    return _if(target, f"#{{||:#{{==:{fleets},}},{ours}}}", marks, tell)
+    return _if(target, f"#{{||:{free},{ours}}}", marks, tell)
+
+
+def own(session_id: str, spawn: str, pane_id: str) -> Line:
+    """Write the line that says which pane of a session is the agent's, where an earlier version did not."""
+    target = f"{session_id}:"
+    commands = [("set-option", "-t", target, "@muster_own", pane_id), _list(target, CAREFUL_FORMAT)]
+    return _if_spawn(session_id, spawn, commands)
 
 
 def unstamp(target: str, spawn: str | None, *, rename: str | None = None, left: str | None = None) -> Line:
     """Write the line that takes our marks off a session or a pane, gives it another name, and notes who left it."""
+    return _if_spawn(target, spawn, _letting_go(target, rename, left))
+
+
+def _letting_go(target: str, rename: str | None, left: str | None = None) -> Commands:
     of_pane = is_pane(target)
     where = ("-p", "-t", target) if of_pane else ("-t", f"{target}:")
-    names = ("agent", "spawn", "fleet", *(["pane"] if of_pane else []))
+    names = ("agent", "spawn", "fleet", "pane" if of_pane else "own")
     window = () if of_pane else ("-uw", "-t", f"{target}:")
-    commands: list[Sequence[str]] = [
+    return [
         *([("rename-session", *where, name("session", rename))] if rename and not of_pane else []),
         *(("set-option", "-u", *where, f"@muster_{each}") for each in names),
         *([("set-option", *where, "@muster_left", left)] if left else []),
         *([("set-option", *window, "remain-on-exit"), ("set-hook", *window, "pane-died")] if window else []),
     ]
-    return _if_spawn(target, spawn, commands)
 
 
 def kill(target: str, spawn: str | None) -> Line:
-    """Write the line that ends a session or a pane; with `spawn`, one that tells another stamp instead."""
-    return _if_spawn(target, spawn, [("kill-pane" if is_pane(target) else "kill-session", "-t", target)])
+    """Write the line that ends a session or a pane; with `spawn`, one that tells what stamps there are instead, if that
+    is not among them, or if another agent is in a pane of the session."""
+    alone = "" if is_pane(target) else "#{==:#{W:#{P:#{@muster_pane}}},}"
+    return _if_spawn(target, spawn, [("kill-pane" if is_pane(target) else "kill-session", "-t", target)], alone)
+
+
+def leave(session_id: str, spawn: str, pane_id: str, *, rename: str | None) -> Line:
+    """Write the line that ends one pane of a session and lets go of the rest."""
+    return _if_spawn(session_id, spawn, [*_letting_go(session_id, rename), ("kill-pane", "-t", exact(PANE, pane_id))])
 
 
 def marks_of_session(target: str, window: str, stamps: Mapping[str, str]) -> list[Sequence[str]]:
     return [
         *(("set-option", "-t", target, f"@muster_{each}", text) for each, text in stamps.items()),
+        ("set-option", "-F", "-t", target, "@muster_own", window if window.startswith(PANE) else "#{pane_id}"),
         ("set-option", "-u", "-t", target, "@muster_left"),
         ("set-option", "-t", target, "destroy-unattached", "off"),
         ("set-option", "-w", "-t", window, "remain-on-exit", "on"),
@@ -88,7 +114,7 @@ def _list(target: str, words: str) -> Sequence[str]:
     return ("list-panes", "-s", "-t", target, "-F", words)
 
 
-def _if_spawn(target: str, spawn: str | None, commands: Commands) -> Line:
+def _if_spawn(target: str, spawn: str | None, commands: Commands, also: str = "") -> Line:
     if spawn is None:
         return line(*commands)
     name("spawn", spawn)
@@ -97,7 +123,8 @@ def _if_spawn(target: str, spawn: str | None, commands: Commands) -> Line:
     else:
         # One pane of it is enough: people may have moved another agent's there, which shows its own stamp.
         where, stamped = f"{target}:", f"#{{m:*<{spawn}>*,#{{W:#{{P:<#{{@muster_spawn}}>}}}}}}"
-    return _if(where, stamped, commands, _list(where, f"{SPAWN}#{{@muster_spawn}}"))
+    condition = f"#{{&&:{stamped},{also}}}" if also else stamped
+    return _if(where, condition, commands, _list(where, f"{SPAWN}#{{@muster_spawn}}"))
 
 
 def _if(target: str, condition: str, commands: Commands, otherwise: Sequence[str]) -> Line:

@@ -20,11 +20,23 @@ OWN = ("<local-command-", "<bash-stdout>", "<bash-stderr>", "<system-reminder>",
 def locate(env: Mapping[str, str], workspace: Path, conversation: str | None) -> Path | None:
     root = Path(env.get("CLAUDE_CONFIG_DIR") or Path(env.get("HOME") or "/") / ".claude") / "projects"
     if conversation is not None:
-        # Anywhere: a conversation stays in its file when the agent goes to another directory.
-        return next(iter(newest(root.glob(f"*/{conversation}.jsonl"))), None) if is_name(conversation) else None
-    folders = [folder for place in {workspace, workspace.resolve()} for folder in _folders(root, place)]
-    files = (file for folder in folders for file in folder.glob("*.jsonl") if not file.name.startswith("agent-"))
-    return next(iter(newest(files)), None)
+        return _file_of(root, workspace, conversation) if is_name(conversation) else None
+    files = (file for folder in _own(root, workspace) for file in folder.glob("*.jsonl"))
+    return next(iter(newest(file for file in files if not file.name.startswith("agent-"))), None)
+
+
+def _file_of(root: Path, workspace: Path, conversation: str) -> Path | None:
+    """Where it most likely is, else anywhere: a conversation stays in its file when the agent goes elsewhere."""
+    name = f"{conversation}.jsonl"
+    own = newest(folder / name for folder in _own(root, workspace))
+    return next(iter(own or newest(root.glob(f"*/{name}"))), None)
+
+
+def _own(root: Path, workspace: Path) -> Iterator[Path]:
+    """The folders of a workspace, by each of its names."""
+    yield from _folders(root, workspace)
+    if (resolved := workspace.resolve()) != workspace:
+        yield from _folders(root, resolved)
 
 
 def _folders(root: Path, workspace: Path) -> list[Path]:

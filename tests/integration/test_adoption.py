@@ -166,7 +166,35 @@ def test_a_whole_session_is_forgotten_in_the_same_way(lives: Lives) -> None:
         assert lives.answer(lives.ask("adopt", agent="helper", session="whole"))["ok"]
 
 
+def test_a_session_that_has_ended_is_forgotten_only_if_it_was_the_newest(lives: Lives) -> None:
+    with lives.life("services.spawner"):
+        assert adopt(lives)["ok"]
+        spawn = pane_of(lives, "%1").spawn
+        runs = lives.answer(lives.ask("forget", agent="helper", spawn=spawn))
+        assert (runs["code"], "helper runs, and is not forgotten" in runs["said"]) == ("refused", True)
+        assert (pane_of(lives, "%1").agent, pane_of(lives, "%1").left) == ("helper", None)
+        psutil.Process(pane_of(lives, "%1").pid).kill()
+        wait_until(lambda: known(lives, "helper")["alive"] is False, "it is noticed")
+        older = lives.answer(lives.ask("forget", agent="helper", spawn=new_id()))
+        assert (older["code"], "had another session since" in older["said"]) == ("refused", True)
+        assert known(lives, "helper")["spawn"] == spawn
+        assert lives.answer(lives.ask("forget", agent="helper", spawn=spawn))["said"] == "helper was forgotten"
+    assert [data["kind"] for data in lives.told()] == ["adopted", "deleted"]
+    assert {pane.left for pane in lives.tmux.look()} == {None}
+
+
 # --- what was only found ---
+
+
+def test_what_is_found_takes_the_name_of_what_a_person_had_adopted_once_that_has_ended(lives: Lives) -> None:
+    with lives.life("services.spawner"):
+        assert adopt(lives)["ok"]
+        psutil.Process(pane_of(lives, "%1").pid).kill()
+        wait_until(lambda: known(lives, "helper")["alive"] is False, "it is noticed")
+        reply = adopt(lives, pane="%2", found=True)
+        assert reply["ok"], reply
+        assert seen(lives) == {"%0": None, "%2": "helper"}
+        assert known(lives, "helper")["found"] is True
 
 
 def test_what_was_found_is_left_alone_when_all_are_stopped(lives: Lives) -> None:

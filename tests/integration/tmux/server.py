@@ -75,7 +75,8 @@ class Server:
         return session
 
     def pane(self, session: str) -> Pane:
-        (pane,) = [pane for pane in self.tmux.look() if pane.session == session]
+        """The agent's own pane of a session that is stamped as a whole, else the first."""
+        pane, *_ = [pane for pane in self.tmux.look() if pane.session == session]
         return pane
 
     def connect(self) -> None:

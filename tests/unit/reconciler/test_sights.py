@@ -139,6 +139,14 @@ def test_agents_on_one_conversation_are_told_of_each_other() -> None:
     assert event == DuplicateId(agent="a", spawn="s1", conversation="c1", others=["b"])
 
 
+def test_who_left_a_shell_behind_shares_no_conversation() -> None:
+    records = {"a": record(conversation="c1"), "b": record(spawn="s2", conversation="c1")}
+    left = Sight(pane(command="bash"), Examined(runs_its_backend=False))
+    assert shared_conversations(records, {"a": left, "b": sight(pane("s2"))}) == {}
+    unknown = Sight(pane(), Examined())
+    assert shared_conversations(records, {"a": unknown, "b": sight(pane("s2"))}) == {"a": ["b"], "b": ["a"]}
+
+
 def test_agents_without_a_conversation_share_none() -> None:
     assert shared_conversations({"a": record(), "b": record()}, {"a": sight(), "b": sight()}) == {}
 

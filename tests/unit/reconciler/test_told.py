@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from services.reconciler.decide import Company, Conversation, DriftKind, Program
-from services.reconciler.told import Told
+from services.reconciler.told import Told, forget_gone
 from shared.events import AgentEvent, DriftResolved, DuplicateId, PaneDead, SessionMissing, StaleId, WrongBackend
 from shared.turn import Turn
 from tests.unit.reconciler.seeing import NOW
@@ -109,3 +109,11 @@ def test_a_stale_conversation_stays_told_over_a_new_session() -> None:
     assert not life.say(DriftKind.STALE_ID, STALE, "s2")
     (over,) = life.settle(Conversation.SAME, spawn="s2")
     assert over.drift == "stale_id"
+
+
+def test_what_was_told_of_whom_there_is_nothing_any_more_is_forgotten() -> None:
+    now = turn(
+        {"told:gone": {"spawn": "s1", "drifts": {}}, "told:builder": {"spawn": "s1", "drifts": {}}, "found:1": {}}
+    )
+    forget_gone(now, {"builder"})
+    assert now.kept == {"told:gone": None}

@@ -56,12 +56,21 @@ def test_a_program_that_has_just_begun_is_looked_at_when_it_has_settled() -> Non
     assert len(watch.look(900 + SETTLES_S, nobodys())) == 1
 
 
+def test_after_the_clock_was_set_back_what_began_in_the_future_is_old() -> None:
+    watch = Watch(SHELL, CLAUDE)
+    assert watch.look(899.9, nobodys()) == [], "it began while we looked"
+    assert len(watch.look(500, nobodys())) == 1
+    watch.processes.remove(CLAUDE)
+    assert watch.look(300, nobodys()) == [], "what was seen in the future is looked at again"
+
+
 def test_a_shell_may_be_about_to_start_one() -> None:
     watch = Watch(SHELL)
     assert watch.look(1000, nobodys()) == []
     assert watch.unstamped.next_look == 1000 + SETTLES_S
     assert watch.look(1001, nobodys()) == []
-    assert (watch.looks, watch.unstamped.next_look) == (0, None)
+    assert watch.looks == 0
+    assert not watch.unstamped.next_look
     watch.processes.append(CLAUDE)
     assert len(watch.look(1000 + SETTLES_S, nobodys())) == 1
 

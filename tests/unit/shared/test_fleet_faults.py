@@ -14,7 +14,12 @@ TOO_LONG = "x" * 201
 Bad = tuple[str, int, str, str]
 SEEN_BY_SCHEMA: list[Bad] = [
     # Keys that are not known.
-    ("host: box\nagnets: {}\n", 2, "agnets", "unknown key; did you mean 'agents'? allowed are: adoption, agents, backends,"),
+    (
+        "host: box\nagnets: {}\n",
+        2,
+        "agnets",
+        "unknown key; did you mean 'agents'? allowed are: adoption, agents, backends,",
+    ),
     ("agents:\n  a:\n    bakend: demo\n", 3, "agents.a.bakend", "did you mean 'backend'? allowed are: account,"),
     ("agents:\n  a:\n    zzz: 1\n", 3, "agents.a.zzz", "unknown key; allowed are: account, backend, dir,"),
     ("agents: {a: {restart: {brust: 1}}}\n", 1, "agents.a.restart.brust", "did you mean 'burst'?"),

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from shared.errors import MusterError, Retryable
 from shared.journal import Journal, JournalUnavailable, Request, Transaction
+from shared.journal.peeking import peek
 
 Open = Callable[..., Journal]
 
@@ -506,25 +508,64 @@ def test_old_answers_are_pruned_and_open_requests_stay(opened: Open) -> None:
     assert journal.requests.answer_to("young") == b""
 
 
-@pytest.mark.parametrize(
-    ("answered", "since", "busy"),
-    [
-        (None, 100.0, True),  # under way
-        (None, 3_699.0, True),  # for the better part of an hour
-        (None, 3_701.0, False),  # nobody is busy for longer: its owner is gone
-        (105.0, 105.0, True),
-        (105.0, 105.1, False),
-    ],
-)
-def test_others_can_see_that_somebody_is_busy_with_an_agent(
-    opened: Open, answered: float | None, since: float, busy: bool
+@pytest.mark.parametrize(("now", "busy"), [(100.0, True), (159.0, True), (160.0, False)])
+def test_others_can_see_that_somebody_is_busy_with_an_agent(opened: Open, now: float, busy: bool) -> None:
+    spawner, reconciler = opened(), opened("reconciler")
+    spawner.requests.accept([request("r1", asked=100.0)])
+    assert reconciler.requests.open_about("builder", now) is busy, "nobody is busy with what has expired"
+    assert not reconciler.requests.open_about("tester", now)
+    assert not reconciler.requests.answered_about("builder", 0, 1000)
+    spawner.requests.accept([request("all", agent="*", asked=100.0)])
+    assert reconciler.requests.open_about("tester", now) is busy
+
+
+@pytest.mark.parametrize(("since", "until", "was_busy"), [(105, 110, True), (106, 110, False), (90, 104, False)])
+def test_others_can_see_that_somebody_was_busy_with_an_agent(
+    opened: Open, since: float, until: float, was_busy: bool
 ) -> None:
     spawner, reconciler = opened(), opened("reconciler")
     spawner.requests.accept([request("r1", asked=100.0)])
-    if answered is not None:
-        answer(spawner, "r1", b"", answered)
-    assert reconciler.requests.about("builder", since) is busy
-    assert not reconciler.requests.about("tester", since)
+    answer(spawner, "r1", b"", 105.0)
+    assert reconciler.requests.answered_about("builder", since, until) is was_busy
+    assert not reconciler.requests.answered_about("tester", since, until)
+    assert not reconciler.requests.open_about("builder", since)
+
+
+@pytest.mark.parametrize(
+    ("key", "kept", "has"),
+    [
+        ("agent:builder", {"record": {"backend": "claude"}}, False),
+        ("agent:builder", {"record": {"base": 1, "reason": '"base": 1'}}, False),
+        ("agent:builder", {"record": None, "base": {"backend": "claude"}}, True),
+        ("agent:builder", {"record": {"backend": "claude"}, "base": None}, True),
+        ("ended:builder", {"base": 1}, False),
+        ("b:builder", {"base": 1}, False),
+    ],
+)
+def test_what_another_keeps_can_be_asked_without_reading_it_all(
+    opened: Open, key: str, kept: dict[str, Any], has: bool
+) -> None:
+    registrar, reconciler = opened("registrar"), opened("reconciler")
+    with registrar.transaction() as transaction:
+        transaction.remember("agent:other", {"record": {}})
+        transaction.remember(key, kept)
+    assert reconciler.keeps("registrar", "agent:", "base") is has
+    assert not reconciler.keeps("spawner", "agent:", "base")
+    path = registrar.database.path
+    assert peek(path, "registrar", "agent:", "base") is has, "who only looks is told the same"
+    with registrar.database.writing():
+        assert peek(path, "registrar", "agent:", "base") is has, "and waits for nobody"
+    registrar.close()
+    reconciler.close()
+    before = sorted(path.parent.iterdir())
+    assert peek(path, "registrar", "agent:", "base") is has
+    assert sorted(path.parent.iterdir()) == before
+
+
+def test_who_only_looks_is_told_of_a_journal_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "journal.db").write_text("no journal")
+    with pytest.raises(JournalUnavailable):
+        peek(tmp_path / "journal.db", "registrar", "agent:", "base")
 
 
 def test_a_broker_that_brings_a_command_again_is_found_out(opened: Open) -> None:

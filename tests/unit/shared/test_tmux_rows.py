@@ -6,14 +6,14 @@ from shared.tmux import Pane
 from shared.tmux.control import Garbled
 from shared.tmux.rows import panes_in
 
-ROW = "$3\t%5\t77\t0\t\t\t1700\t1800\t0\t0\tbuilder\ts1\thome\t\t\tbuilder\tpython\t/work\t✳ thinking"
+ROW = "$3\t%5\t77\t0\t\t\t1700\t1800\t0\t0\tbuilder\ts1\thome\t\t\t%5\tbuilder\tpython\t/work\t✳ thinking"
 
 
-def row(session: str, pane: str, stamps: str = "", *, pane_only: bool = False, left: str = "") -> str:
+def row(session: str, pane: str, stamps: str = "", *, pane_only: bool = False, left: str = "", own: str = "") -> str:
     agent, spawn, fleet = (f"{stamps}-agent", f"{stamps}-spawn", "home") if stamps else ("", "", "")
     only = pane if pane_only else ""
     facts = f"{session}\t{pane}\t77\t0\t\t\t1700\t1800\t0\t0"
-    return f"{facts}\t{agent}\t{spawn}\t{fleet}\t{only}\t{left}\tname-{session}\tsh\t/\ttitle"
+    return f"{facts}\t{agent}\t{spawn}\t{fleet}\t{only}\t{left}\t{own}\tname-{session}\tsh\t/\ttitle"
 
 
 def seen(*rows: str) -> list[tuple[str, str]]:
@@ -40,6 +40,7 @@ def test_a_row_is_read() -> None:
             agent="builder",
             spawn="s1",
             fleet="home",
+            own="%5",
         )
     ]
 
@@ -73,7 +74,7 @@ def test_a_stamp_is_the_sessions_or_the_panes() -> None:
 
 
 def test_the_mark_of_another_pane_is_no_mark() -> None:
-    (pane,) = panes_in([row("$3", "%5", "a", pane_only=True).replace("\t%5\t\tname", "\t%4\t\tname")])
+    (pane,) = panes_in([row("$3", "%5", "a", pane_only=True).replace("\t%5\t\t\tname", "\t%4\t\t\tname")])
     assert not pane.pane_only
 
 
@@ -94,7 +95,32 @@ def test_a_row_that_can_not_be_read_is_not_left_out(garbled: str) -> None:
 # --- many ---
 
 
-def test_the_first_pane_stands_for_a_stamped_session() -> None:
+def agents(*rows: str) -> list[tuple[str, str | None]]:
+    return [(pane.pane_id, pane.agent) for pane in panes_in(rows)]
+
+
+def test_the_agents_own_pane_stands_for_its_session_though_an_older_one_was_moved_there() -> None:
+    rows = [row("$3", pane, "a", own="%9") for pane in ("%10", "%2", "%9")]
+    assert agents(*rows) == [("%9", "a-agent"), ("%2", None), ("%10", None)]
+
+
+def test_what_is_beside_an_agent_is_nobodys() -> None:
+    own, beside = panes_in([row("$3", "%1", "a", own="%1"), row("$3", "%2", "a", own="%1", left="home")])
+    assert (own.agent, own.target, own.left) == ("a-agent", "$3", None)
+    assert (beside.is_stamped, beside.own, beside.left) == (False, None, "home")
+
+
+def test_another_agent_beside_it_is_seen_as_one() -> None:
+    rows = [row("$3", "%1", "a", own="%1"), row("$3", "%2", "b", own="%1", pane_only=True)]
+    assert agents(*rows) == [("%1", "a-agent"), ("%2", "b-agent")]
+
+
+def test_where_the_agents_own_pane_is_gone_another_stands_for_it() -> None:
+    rows = [row("$3", "%4", "a", own="%1"), row("$3", "%2", "a", own="%1"), row("$4", "%1")]
+    assert agents(*rows) == [("%2", "a-agent"), ("%4", None), ("%1", None)]
+
+
+def test_the_first_pane_stands_for_a_session_that_an_earlier_version_stamped() -> None:
     rows = [row("$3", pane, "a") for pane in ("%10", "%9", "%11")]
     assert seen(*rows, row("$4", "%5", "b")) == [("$3", "%9"), ("$4", "%5")]
 
@@ -110,12 +136,14 @@ def test_a_pane_with_stamps_of_its_own_is_seen_among_others() -> None:
 
 def test_a_pane_that_was_moved_into_an_agents_session_is_seen_beside_it() -> None:
     rows = [row("$3", "%1", "b", pane_only=True), row("$3", "%4", "a"), row("$3", "%5", "a")]
-    assert [(pane.agent, pane.pane_id) for pane in panes_in(rows)] == [("b-agent", "%1"), ("a-agent", "%4")]
+    assert [(pane.agent, pane.pane_id) for pane in panes_in(rows)] == [("a-agent", "%4"), ("b-agent", "%1")]
 
 
 def test_a_window_in_two_sessions_shows_an_agent_once() -> None:
     """People watch an agent through a second session of the same windows."""
     watched = [row("$7", "%1"), row("$7", "%2"), row("$3", "%1", "a"), row("$3", "%2", "a")]
+    assert seen(*watched) == [("$7", "%2"), ("$3", "%1")]
+    watched = [row("$7", "%1"), row("$7", "%2"), row("$3", "%1", "a", own="%1"), row("$3", "%2", "a", own="%1")]
     assert seen(*watched) == [("$7", "%2"), ("$3", "%1")]
     alone = [row("$7", "%1", "a", pane_only=True), row("$3", "%1", "a", pane_only=True)]
     assert seen(*alone) == [("$3", "%1")]

@@ -427,6 +427,19 @@ def test_claudes_newest_of_the_workspace_is_found(tmp_path: Path) -> None:
     assert reader.conversation_in(new, WORKSPACE) == "new"
 
 
+def test_a_conversation_of_claudes_is_first_looked_for_where_its_workspace_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    projects, work = tmp_path / ".claude" / "projects", tmp_path / "link"
+    work.symlink_to(tmp_path / "real", target_is_directory=True)
+    env, dashes = {"HOME": str(tmp_path)}, str(tmp_path / "real").replace("/", "-").replace("_", "-")
+    elsewhere = put(projects / "-elsewhere" / "c1.jsonl")
+    assert READERS["claude"].locate(env, work, "c1") == elsewhere
+    own = put(projects / dashes / "c1.jsonl", age=9)
+    monkeypatch.setattr(Path, "glob", lambda *_: pytest.fail("all folders were looked through"))
+    assert READERS["claude"].locate(env, work, "c1") == own
+
+
 def test_claudes_long_and_foreign_directories_are_found(tmp_path: Path) -> None:
     projects = tmp_path / ".claude" / "projects"
     long = Path("/" + "/".join(["directory"] * 30))

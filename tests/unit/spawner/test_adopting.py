@@ -62,8 +62,9 @@ WHOLE = {"other": pane("%2", **OURS)}
 def test_what_is_an_agents_is_not_taken(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="the session 'theirs' is the agent other already"):
         chosen(tmp_path, adopt(), panes=WHOLE)
-    with pytest.raises(Refusal, match="the session 'theirs' is the agent other already, with all its panes"):
+    with pytest.raises(Refusal, match="tmux has no pane %5; the session 'theirs' has: %2"):
         chosen(tmp_path, adopt("%5"), panes=WHOLE)
+    assert chosen(tmp_path, adopt("%3"), CAT, panes=WHOLE) == "%3", "what people start beside it is another's"
     with pytest.raises(Refusal, match="the pane %2 is the agent other already"):
         chosen(tmp_path, adopt("%2"), SHELL, panes=IN_PANE)
     with pytest.raises(
@@ -105,8 +106,8 @@ def test_a_window_in_two_sessions_is_meant_in_the_one_that_was_named(tmp_path: P
 
 @pytest.mark.parametrize(
     ("agent", "known"),
-    [("builder", Known()), ("helper", Known(spawn="s", alive=True)), ("helper", Known(spawn="s", adopted=True))],
-    ids=["declared", "running", "given by a person"],
+    [("builder", Known()), ("helper", Known(spawn="s", alive=True, adopted=True))],
+    ids=["declared", "running"],
 )
 def test_what_is_found_takes_no_name_that_is_in_use(tmp_path: Path, agent: str, known: Known) -> None:
     now = scene(tmp_path, known={agent: known})
@@ -115,9 +116,16 @@ def test_what_is_found_takes_no_name_that_is_in_use(tmp_path: Path, agent: str, 
         must_be_free(now, adopt(agent=agent, found=True))
 
 
-def test_a_name_of_what_was_found_before_and_ended_is_free(tmp_path: Path) -> None:
+def test_a_name_of_what_was_adopted_before_and_ended_is_free(tmp_path: Path) -> None:
+    must_be_free(scene(tmp_path, known={"helper": Known(spawn="s", adopted=True)}), adopt(found=True))
     must_be_free(scene(tmp_path, known={"helper": Known(spawn="s", adopted=True, found=True)}), adopt(found=True))
     must_be_free(scene(tmp_path), adopt(found=True))
+
+
+def test_a_declared_name_that_a_person_gave_to_another_is_not_free(tmp_path: Path) -> None:
+    itself = Adopt(agent="builder", session="builder", found=True)
+    with pytest.raises(Refusal, match="in use"):
+        must_be_free(scene(tmp_path, known={"builder": Known(spawn="s", adopted=True)}), itself)
 
 
 def test_the_declared_agent_itself_may_be_found(tmp_path: Path) -> None:
