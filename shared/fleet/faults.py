@@ -79,6 +79,8 @@ class Faults:
         where: tuple[Any, ...] = fault["loc"]
         if where and where[-1] == "[key]":
             return self.sentence(where[:-1], f"not a name that can stand here: {self._name(fault, where[-2])}")
+        if fault["type"] == "invalid_key" and "(" in str(where[-1]):
+            return self.sentence((*where[:-1], "…"), _said(fault))  # a list or a mapping, in which anything may be
         empty = "it is empty; " if self._given(where) is None and fault["type"] != "missing" else ""
         match fault["type"]:
             case "extra_forbidden":

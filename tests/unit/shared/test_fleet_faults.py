@@ -121,7 +121,7 @@ SEEN_BY_THE_LOADER: list[Bad] = [
     ("polls: {alone_s: .nan}\n", 1, "polls.alone_s", "a number is expected"),
     ("agents:\n  7:\n", 2, "agents.7", "a text is expected; put quotes around it"),
     ("true: 1\n", 1, "1", "a key must be a text; put quotes around it"),
-    ("? [a, b]\n: c\n", 1, "('a', 'b')", "a key must be a text"),
+    ("? [a, b]\n: c\n", 1, "…", "a key must be a text"),
     ("agents: {2030-01-01: }\n", 1, "agents.datetime.date(2030, 1, 1)", "a text is expected"),
     ("agents: {a: {prompt: 2030-01-01}}\n", 1, "agents.a.prompt", "a text is expected; put quotes around it"),
     ("agents: {a: {prompt: !secret x}}\n", 1, "agents.a.prompt", "a text is expected"),

@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shared.errors import MusterError
@@ -108,6 +108,7 @@ def test_a_secret_is_never_shown(tmp_path: Path, place: str, shape: str) -> None
 
 @pytest.mark.filterwarnings("ignore::ruamel.yaml.error.ReusedAnchorWarning")
 @given(st.sampled_from(PLACES), st.text(ODD + "ab0/=-", max_size=12), st.text(ODD, max_size=4))
+@example(PLACES[5], "},{", "")
 @settings(max_examples=300, deadline=None)
 def test_a_secret_among_any_characters_is_never_shown(
     tmp_path_factory: pytest.TempPathFactory, place: str, before: str, after: str
