@@ -106,7 +106,9 @@ def test_all_come_back_after_the_machine_was_restarted(make: Make, *, somebody_w
     kill_server(lives)
     wait_until(lambda: not _running(lives), "nothing runs")
     if somebody_was_first:
-        subprocess.run(["tmux", "-L", lives.socket, "new-session", "-d", "-s", "mine", "sleep 1000"], check=True)
+        opens = ["tmux", "-L", lives.socket, "new-session", "-d", "-s", "mine", "sleep 1000"]
+        # The old server may still be leaving, and then takes the newcomer with it.
+        wait_until(lambda: subprocess.run(opens, check=False).returncode == 0, "somebody opens a tmux")
     with lives.life("services.spawner"):
         wait_for_all(lives, but=first)
         lives.settle()
