@@ -15,6 +15,7 @@ import pytest
 
 from registry import RegistryFile
 from services.cli import supervision
+from services.reconciler.unstamped import SETTLES_S
 from shared.backends import DIRECTORY
 from shared.journal import Journal
 from shared.tmux.server import end_server
@@ -51,6 +52,12 @@ def demo_by_hand(fleet: RunningFleet, conversation: str) -> str:
     """A command line as a person would type it: Muster knows nothing of it."""
     agent = f"{sys.executable} -I {DIRECTORY}/demo_agent.py someone --conversation {conversation} --prompt go"
     return f"env MUSTER_FLEET={fleet.path} {agent}"
+
+
+def wait_until_settled(fleet: RunningFleet, session: str) -> None:
+    """Until what runs in a session would be taken for an agent, if it were one."""
+    created = int(by_hand(fleet, "display-message", "-p", "-t", f"={session}:", "#{session_created}"))
+    wait_until(lambda: time.time() > created + SETTLES_S + 1.5, "it has run for long enough")
 
 
 @contextlib.contextmanager
@@ -120,7 +127,7 @@ def test_agents_that_are_not_to_be_adopted_are_left_alone(
         fleet.up()
         fleet.wait_for_status("builder", "running")
         by_hand(fleet, "new-session", "-d", "-s", "scratch-1", demo_by_hand(fleet, "c-1"))
-        time.sleep(4)  # longer than a program must run to be taken for an agent
+        wait_until_settled(fleet, "scratch-1")
         fleet.cli("reconcile", "--once")
         assert kinds(fleet, "scratch-1") == told
         assert set(fleet.records()) == {"builder"}
@@ -130,7 +137,7 @@ def test_agents_that_are_not_to_be_adopted_are_left_alone(
 
 def test_a_program_that_is_no_agent_is_nobodys_business(fleet: RunningFleet) -> None:
     by_hand(fleet, "new-session", "-d", "-s", "editor", "sleep 1000")
-    time.sleep(4)
+    wait_until_settled(fleet, "editor")
     assert json.loads(fleet.cli("reconcile", "--once", "--json").stdout)["drifts"] == []
     assert set(fleet.records()) == {"builder", "reviewer"}
 
@@ -217,10 +224,14 @@ def test_the_end_of_tmux_is_one_drift_for_each_agent_and_all_come_back(tmp_path:
 def test_a_tmux_that_does_not_answer_is_no_drift(fleet: RunningFleet, alone: bool) -> None:
     server = int(by_hand(fleet, "display-message", "-p", "#{pid}"))
     with maybe_without_broker(fleet, without=alone):
-        before = len(drifts(fleet))
+        before, complaints = len(drifts(fleet)), _complaints(fleet)
         os.kill(server, signal.SIGSTOP)
         try:
-            time.sleep(8)  # longer than a question to tmux may take
+            if alone:  # nobody writes the logs while the supervisor rests
+                began = time.monotonic()
+                wait_until(lambda: time.monotonic() - began > 8, "longer than a question to tmux may take")
+            else:
+                wait_until(lambda: _complaints(fleet) > complaints, "the reconciler got no answer", 30)
             assert len(drifts(fleet)) == before
             assert {record.status for record in fleet.records().values()} == {"running"}
         finally:
@@ -248,19 +259,26 @@ def test_after_a_reboot_what_was_wanted_runs_again_where_it_was(tmp_path: Path, 
         by_hand(fleet, "new-session", "-d", "-s", "mine", demo_by_hand(fleet, "c-1"))
         fleet.wait_for_status("mine", "running")
         _power_cut(fleet)
-        fleet.up()
-        with maybe_without_broker(fleet, without=alone):
-            for agent in ("builder", "reviewer"):
-                wait_until(lambda agent=agent: fleet.pane(agent), f"{agent} is back", 40)  # type: ignore[misc]
-                record = fleet.wait_for_status(agent, "running")
-                assert record.conversation == before[agent]
-            fleet.wait_for_status("mine", "terminated")
-            assert fleet.records()["resting"].status == "stopped"
-            assert fleet.pane("resting") is None
-            assert fleet.pane("mine") is None
-            assert {spawn.status for spawn in _history(fleet).values()} <= {"terminated", "stopped"}
+        if alone:  # from the first moment on
+            declared = json.loads(fleet.path.read_text()) | {"broker": {"endpoints": ["mqtt://127.0.0.1:1"]}}
+            fleet.path.write_text(json.dumps(declared))
+        fleet.cli("up", code=3 if alone else 0)
+        for agent in ("builder", "reviewer"):
+            wait_until(lambda agent=agent: fleet.pane(agent), f"{agent} is back", 40)  # type: ignore[misc]
+            record = fleet.wait_for_status(agent, "running")
+            assert record.conversation == before[agent]
+        fleet.wait_for_status("mine", "terminated")
+        assert fleet.records()["resting"].status == "stopped"
+        assert fleet.pane("resting") is None
+        assert fleet.pane("mine") is None
+        assert {spawn.status for spawn in _history(fleet).values()} == {"terminated", "stopped"}
     finally:
         fleet.end()
+
+
+def _complaints(fleet: RunningFleet) -> int:
+    """How often the reconciler could not look."""
+    return (fleet.fleet.home / "logs" / "reconciler.log").read_text().count("could not finish a turn")
 
 
 def _history(fleet: RunningFleet) -> Any:
