@@ -16,6 +16,8 @@ U = TypeVar("U")
 
 LOOKS_EVERY_S = 0.1
 WAITS_LOOKING_EVERY_S = 1.0
+LAGS_S = 1.0
+"""For so long after a crash, a box that seems empty may only not show yet what was pasted."""
 SHOWS_WITHIN_S = 4.0
 """A paste that is not in the box by then did not arrive."""
 TAKES_WITHIN_S = 2.0
@@ -169,6 +171,8 @@ def _waiting(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
 def _pasting(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
     if seen.holds_it:
         return Act(delivery.to(Stage.PASTED, seen.now))
+    if not seen.ours and not seen.blind and 0 <= seen.now - delivery.since < LAGS_S:
+        return Wait()  # it may have been pasted
     if obstacle(seen) or not seen.reading.empty or (seen.blind and not seen.ours):
         return Act(_anew(delivery, seen))
     return Act(delivery.to(Stage.PASTED, seen.now, pastes=delivery.pastes + 1), "paste")

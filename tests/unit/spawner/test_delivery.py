@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from services.spawner.delivery import (
@@ -73,7 +73,9 @@ STEPS = [
     (at(Stage.WAITING, clears=1), seen("", backend=BLIND), ("nothing", Stage.PASTING)),
     # the paste comes next, or was made before a crash
     (at(Stage.PASTING), seen(""), ("paste", Stage.PASTED)),
-    (at(Stage.PASTING), seen("", ours=False), ("paste", Stage.PASTED)),
+    (at(Stage.PASTING), seen("", ours=False), ("wait", None)),
+    (at(Stage.PASTING), seen(dialog=True, ours=False), ("wait", None)),
+    (at(Stage.PASTING, since=0.0), seen("", ours=False), ("paste", Stage.PASTED)),
     (at(Stage.PASTING), seen(TEXT, ours=False), ("nothing", Stage.PASTED)),
     (at(Stage.PASTING), seen("something else"), ("nothing", Stage.WAITING)),
     (at(Stage.PASTING), seen(dialog=True), ("nothing", Stage.WAITING)),
@@ -178,6 +180,7 @@ class Pretended:
 
 
 @settings(max_examples=400, deadline=None)
+@example(lag=5, left_over="an interrupted prompt", crashes=[], lost=[6], dialogs={7: 1})  # seen to be pasted twice
 @given(
     lag=st.integers(0, 5),
     left_over=st.sampled_from(["", "an interrupted prompt", TEXT]),
