@@ -15,7 +15,10 @@ from shared.fleet.section import (
     VariablePattern,
     Variables,
 )
+from shared.fleet.signs import Dialog, Screen, Sign, TitleRule
 from shared.ids import Id
+
+__all__ = ["Backend", "Deliver", "Dialog", "Hooks", "ModelChoice", "Resume", "Screen", "Sign", "TitleRule", "Typing"]
 
 
 class Deliver(StrEnum):
@@ -52,51 +55,6 @@ class Resume(Section):
     """After a refusal: begin a new conversation with the agent's prompt, or leave it down."""
 
 
-class Dialog(Section):
-    """Something on the screen that wants an answer: nothing else is typed while it is there."""
-
-    id: Id
-    """Its name among the dialogs."""
-    match: Regex
-    """Searched in the lines at the bottom of the screen."""
-    says: str
-    """What a person is told: `a permission dialog`."""
-    approve: list[KeyName] = []
-    """What to press for yes, this once; none: only a person at the terminal can."""
-    deny: list[KeyName] = []
-    """What to press for no."""
-    over: bool = False
-    """Whether it stands over an input box that is still whole. Else it is not looked for where the box is."""
-    yes: list[str] = []
-    """Screens that are such a dialog, and …"""
-    no: list[str] = []
-    """… such that are not, though they look alike. Tests hold the rule to both."""
-
-
-class Screen(Section):
-    """How to read what the agent shows."""
-
-    box: Regex | None = None
-    """The input box, with the group `text`; typed into only while it is there. None: typed into at any time.
-
-    A group `frame` is as wide as the box: what stands to the right of it is not in the box.
-    """
-    box_rows: int = Field(default=40, ge=1)
-    """How many rows from the bottom up it may begin."""
-    continued: Regex = r"^ {0,2}"
-    """What the box puts before each further line of the text."""
-    beside: Regex | None = None
-    """What the box puts beside the text in a row, a mark that it scrolls, say."""
-    ghost: list[Regex] = []
-    """Texts that the box shows while it is empty."""
-    placeholder: Regex | None = None
-    """What the box shows for a long paste, in place of it."""
-    working: list[Regex] = []
-    """What the screen shows while the agent works."""
-    dialogs: list[Dialog] = []
-    """What may stand in the way of typing."""
-
-
 class Typing(Section):
     """How to type into the agent's terminal."""
 
@@ -126,6 +84,20 @@ class Typing(Section):
     """What is typed then."""
 
 
+class Hooks(Section):
+    """How the agent is told, for one run, to tell Muster what it does; its user's settings are not touched.
+
+    `{hooks_file}` is a file that says so, `{hooks}` the same text itself.
+    """
+
+    kind: Literal["claude", "codex", "gemini"]
+    """Whose hooks they are."""
+    args: list[str] = []
+    """Words for the command line, in place of `{hooks_args}`."""
+    env: dict[VariableName, str] = {}
+    """Variables."""
+
+
 class Backend(Section):
     """One kind of agent.
 
@@ -139,7 +111,15 @@ class Backend(Section):
     install: str = ""
     """How a person gets it."""
     argv: list[str] = Field(
-        default=["{binary}", "{resume_args}", "{extra_args}", "{fresh_args}", "{model_args}", "{prompt_args}"],
+        default=[
+            "{binary}",
+            "{resume_args}",
+            "{extra_args}",
+            "{hooks_args}",
+            "{fresh_args}",
+            "{model_args}",
+            "{prompt_args}",
+        ],
         min_length=1,
     )
     """The command line; a word such as `{model_args}` stands for the list, which may be empty."""
@@ -161,7 +141,11 @@ class Backend(Section):
     """Variables that it may see of Muster's own environment, beside those that all may."""
     transcript: Literal["claude", "codex", "gemini", "opencode"] | None = None
     """The format in which it keeps its conversations."""
+    hooks: Hooks | None = None
+    """How it tells what it does; null: it does not."""
     typing: Typing = Typing()
     screen: Screen = Screen()
+    titles: dict[Id, TitleRule | None] = {}
+    """What the terminal's title tells; the first that matches counts. `null` takes a shipped one away."""
     ready_within_s: MoreThanNoSeconds = 60.0
     """How long it may take to be ready for its first prompt."""

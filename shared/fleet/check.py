@@ -7,6 +7,7 @@ from typing import Any
 
 from shared.fleet.agent import Kind
 from shared.fleet.backend import Backend
+from shared.fleet.check_rules import check_rules
 from shared.fleet.faults import Faults, allowed, bad
 from shared.fleet.fleet import SIDE_SERVICE, BadPath, Fleet
 from shared.fleet.loops import Loop
@@ -16,7 +17,7 @@ from shared.tmux.panes import KEEPER
 Found = Iterator[tuple[tuple[Any, ...], str]]
 """Where, and what is wrong there."""
 
-LISTS = ("resume_args", "extra_args", "fresh_args", "model_args", "prompt_args")
+LISTS = ("resume_args", "extra_args", "hooks_args", "fresh_args", "model_args", "prompt_args")
 """What stands in an argv for a list of words."""
 
 
@@ -41,6 +42,9 @@ def _backends(fleet: Fleet) -> Found:
             yield (*where, "like"), "it leads back to itself"
         if name in fleet.backends:
             yield from (((*where, *place), said) for place, said in _backend(fleet.backends[name]))
+            base = shipped().get(name) if backend.like is None else fleet.backends.get(backend.like)
+            found = check_rules(backend, fleet.backends[name], base or Backend())
+            yield from (((*where, *place), said) for place, said in found)
 
 
 def _leads_back(name: str, declared: Mapping[str, Backend]) -> bool:

@@ -48,6 +48,11 @@ class Fleet:
         return self.home / "registry.yaml"
 
     @property
+    def hooks(self) -> Path:
+        """Where agents tell what they do."""
+        return self.home / "hooks"
+
+    @property
     def logs(self) -> Path:
         return self.home / "logs" / "agents"
 

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints, ValidationInfo
 
 from shared.tmux.panes import KEY
 
@@ -14,7 +14,13 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-def _is_regex(pattern: str) -> str:
+TESTED = {"tested": True}
+"""The context in which what comes with Muster is read: tests hold its regular expressions, so none is compiled."""
+
+
+def _is_regex(pattern: str, info: ValidationInfo) -> str:
+    if info.context is TESTED:
+        return pattern
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:

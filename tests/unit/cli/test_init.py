@@ -11,7 +11,7 @@ import pytest
 from services.cli.__main__ import main
 from services.cli.init import SETTING, TEMPLATE
 from shared.fleet import load_fleet
-from shared.fleet.backend import Backend, Dialog, ModelChoice, Resume, Screen, Typing
+from shared.fleet.backend import Backend, Dialog, Hooks, ModelChoice, Resume, Screen, Sign, TitleRule, Typing
 from shared.fleet.host import LogSettings, PollSettings, StartSettings, TmuxSettings
 from shared.fleet.policy import FleetRestarts, RestartPolicy
 from shared.fleet.schema import render, schema
@@ -19,7 +19,7 @@ from shared.fleet.section import Section
 from shared.fleet.shipped import shipped
 from tests.unit.shared.test_fleet import write
 
-INTERNALS = (Backend, Dialog, ModelChoice, Resume, Screen, Typing)
+INTERNALS = (Backend, Dialog, Hooks, ModelChoice, Resume, Screen, Sign, TitleRule, Typing)
 """How a program is run and read is for those who bring a new one: docs/fleet.md."""
 AS_IT_IS = (TmuxSettings, PollSettings, LogSettings, StartSettings, FleetRestarts)
 """Sections whose values are shown as they hold anyway."""

@@ -1,18 +1,38 @@
 """The profiles that come with Muster: each rule is held to the screens and texts that it carries or names."""
 
 import re
+from typing import Any
 
 import pytest
 
 from services.spawner.wording import TakenForCommand, completed, must_be_no_command, needs_file
-from shared.fleet.backend import Backend, Deliver, Dialog
-from shared.fleet.shipped import shipped
-from shared.screen import compiled, read_screen
+from shared.fleet.backend import Backend, Deliver, Dialog, Sign, TitleRule
+from shared.fleet.shipped import shipped, with_samples
+from shared.screen import compiled, fits_title, read_screen, read_signs, read_title, shows_sign
+from shared.states import Activity
+from tests.unit.shared.test_screen import BOXES
 
 AGENTS = ("agy", "aider", "claude", "codex", "gemini", "opencode")
 MEASURED = ("claude", "codex", "gemini", "opencode")
-RULES = [(name, rule) for name, backend in shipped().items() for rule in backend.screen.dialogs]
+RULES = [(name, rule) for name, backend in with_samples().items() for rule in backend.screen.dialogs]
 IDS = [f"{name}-{rule.id}" for name, rule in RULES]
+SIGNS = [(name, key, sign) for name, each in with_samples().items() for key, sign in each.screen.signs.items() if sign]
+TITLES = [(name, key, rule) for name, each in with_samples().items() for key, rule in each.titles.items() if rule]
+ALL_SIGNS = [f"{name}-{key}" for name, key, _ in SIGNS]
+ALL_TITLES = [f"{name}-{key}" for name, key, _ in TITLES]
+
+
+def bare(given: Any) -> Any:
+    """Without samples."""
+    if isinstance(given, dict):
+        return {key: bare(each) for key, each in given.items() if key not in ("yes", "no")}
+    return [bare(each) for each in given] if isinstance(given, list) else given
+
+
+def test_only_the_samples_are_left_out_where_nobody_needs_them() -> None:
+    for name, backend in with_samples().items():
+        assert bare(backend.model_dump()) == bare(shipped()[name].model_dump())
+    assert all(not rule.yes for backend in shipped().values() for rule in backend.screen.dialogs)
 
 
 def test_they_are_all_there() -> None:
@@ -47,10 +67,60 @@ def test_a_rule_carries_its_own_evidence(name: str, rule: Dialog) -> None:
     assert rule.yes or name == "demo", "a rule without a screen that it fits"
     for screen in rule.yes:
         reading = read_screen(backend, screen)
-        assert reading.dialog == rule
+        assert reading.dialog is not None
+        assert reading.dialog.id == rule.id
         assert reading.box is None
     for screen in rule.no:
-        assert read_screen(backend, screen).dialog != rule
+        dialog = read_screen(backend, screen).dialog
+        assert dialog is None or dialog.id != rule.id
+
+
+@pytest.mark.parametrize(("name", "key", "sign"), SIGNS, ids=ALL_SIGNS)
+def test_a_sign_carries_its_own_evidence(name: str, key: str, sign: Sign) -> None:
+    backend = shipped()[name]
+    assert sign.says is not None
+    assert sign.match
+    assert sign.yes, "a sign without a screen that shows it"
+    assert sign.no, "a sign without a screen that looks alike"
+    for screen in sign.yes:
+        seen = read_signs(backend, screen)
+        assert seen is not None
+        assert (seen.says, seen.rule) == (sign.says, key)
+        assert read_screen(backend, screen).working is (sign.says is Activity.WORKING or sign.over_work)
+    for screen in sign.no:
+        assert not shows_sign(backend.screen, sign, screen)
+
+
+@pytest.mark.parametrize(("name", "key", "sign"), SIGNS, ids=ALL_SIGNS)
+def test_a_sign_of_one_program_is_none_of_another(name: str, key: str, sign: Sign) -> None:
+    """In what another program quotes, say."""
+    for other in MEASURED:
+        if other != name:
+            for screen in sign.yes:
+                quoted = "\n".join(f"  {line}" for line in screen.split("\n"))
+                seen = read_signs(shipped()[other], f"{quoted}\n\n{BOXES[other]}")
+                assert seen is not None
+                assert seen.weak, f"{other} takes it for {seen.rule}"
+
+
+@pytest.mark.parametrize(("name", "key", "sign"), SIGNS, ids=ALL_SIGNS)
+def test_a_reason_can_be_filled_in(name: str, key: str, sign: Sign) -> None:
+    groups = re.compile(sign.match).groupindex
+    assert set(re.findall(r"\{(\w+)\}", sign.reason)) <= groups.keys()
+    if sign.style is not None:
+        assert "text" in groups
+
+
+@pytest.mark.parametrize(("name", "key", "rule"), TITLES, ids=ALL_TITLES)
+def test_a_title_rule_carries_its_own_evidence(name: str, key: str, rule: TitleRule) -> None:
+    assert rule.yes
+    assert rule.no
+    for title in rule.yes:
+        seen = read_title(shipped()[name], title)
+        assert seen is not None
+        assert (seen.says, seen.rule, seen.weak) == (rule.says, key, rule.weak)
+    for title in rule.no:
+        assert not fits_title(rule, title)
 
 
 @pytest.mark.parametrize(("name", "rule"), RULES, ids=IDS)

@@ -132,7 +132,12 @@ SEEN_BY_THE_LOADER: list[Bad] = [
     ("broker: {endpoints: ['mqtt://u@h']}\n", 1, "broker.endpoints.0", "that is kept in the credentials file"),
     ("backends: {demo: {screen: {box: '('}}}\n", 1, "backends.demo.screen.box", "not a regular expression: missing )"),
     ("backends: {demo: {typing: {command: 'a{99999999999}'}}}", 1, "backends.demo.typing.command", "not a regular exp"),
-    ("backends: {demo: {screen: {working: ['[']}}}\n", 1, "backends.demo.screen.working.0", "not a regular expression"),
+    (
+        "backends: {demo: {screen: {signs: {working: {match: '['}}}}}\n",
+        1,
+        "backends.demo.screen.signs.working.match",
+        "not a regular expression",
+    ),
     ("loops: {l: {remote: x, roles: {b: a}, done: '*'}}\nagents: {a: }", 1, "loops.l.done", "not a regular expression"),
     ("backends: {demo: {screen: {box: 'a'}}}\n", 1, "backends.demo.screen.box", "the group (?P<text>…)"),
     ("backends: {demo: {screen: {box: '[(?P<text>]'}}}\n", 1, "backends.demo.screen.box", "the group (?P<text>…)"),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.fleet.backend import Backend, Dialog, Screen
-from shared.fleet.shipped import shipped
+from shared.fleet.shipped import shipped, with_samples
 from shared.screen import Reading, holds, read_screen, shows_placeholder, unstyle
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "screens"
@@ -106,7 +106,9 @@ CODEX_BOX = "\n\n› Ask Codex to do anything\n\n  gpt-5.1-codex default · ~/ws
 GEMINI_BOX = "─" * 80 + "\n Shift+Tab to accept edits\n\n >   Type your message or @path/to/file\n\n workspace\n ~/ws"
 OPENCODE_BOX = "\n  ┃\n  ┃\n  ┃\n  ┃  Build · Sonnet Anthropic\n  ╹" + "▀" * 60 + "\n   ~/ws   ctrl+p commands"
 BOXES = {"claude": CLAUDE_BOX, "codex": CODEX_BOX, "gemini": GEMINI_BOX, "opencode": OPENCODE_BOX}
-QUOTED = [dialog for name in BOXES for rule in shipped()[name].screen.dialogs if not rule.over for dialog in rule.yes]
+QUOTED = [
+    dialog for name in BOXES for rule in with_samples()[name].screen.dialogs if not rule.over for dialog in rule.yes
+]
 
 
 @pytest.mark.parametrize("name", BOXES)
@@ -129,7 +131,7 @@ def test_an_input_box_in_an_answer_is_no_box(name: str, other: str) -> None:
 @pytest.mark.parametrize("name", [each for each in BOXES if each != "opencode"])
 def test_a_box_above_a_dialog_is_no_box(name: str) -> None:
     """Below that of opencode is only its footer."""
-    rules = shipped()[name].screen
+    rules = with_samples()[name].screen
     permission = next(rule for rule in rules.dialogs if rule.id == "permission")
     screen = f"{BOXES[name].rstrip()}\n\n{permission.yes[0]}"
     reading = read_screen(shipped()[name], screen)
@@ -139,7 +141,7 @@ def test_a_box_above_a_dialog_is_no_box(name: str) -> None:
 
 def test_a_dialog_is_told_from_the_next_by_what_it_asks() -> None:
     for name in BOXES:
-        permission = next(rule for rule in shipped()[name].screen.dialogs if rule.id == "permission").yes[0]
+        permission = next(rule for rule in with_samples()[name].screen.dialogs if rule.id == "permission").yes[0]
         first, second = (
             read_screen(shipped()[name], permission.replace("touch x", what)) for what in ("touch x", "rm -r y")
         )

@@ -1,0 +1,141 @@
+"""One look at a screen: its input box, a dialog, and where a sign stands. What is not asked for is not worked out.
+
+A dialog stands in the place of the input box: where the box is whole, a dialog above it is only quoted, unless its rule
+says that it stands over the box. A sign counts only in its part of the screen and in its style: what an agent quotes
+stands elsewhere, or looks different.
+"""
+
+import re
+from functools import cached_property
+
+from shared.fleet.signs import Below, Dialog, Sign, Style
+from shared.fleet.signs import Screen as Rules
+from shared.screen.box import find_box, text_in
+from shared.screen.patterns import compiled
+from shared.screen.styles import FAINT, LETTERS, colours, unstyle
+from shared.states import Activity
+from shared.versions import matches
+
+MOST_CHARACTERS = 40_000
+"""Of the bottom of a screen. With it a rule costs little, unless it goes back and forth over the same text without end:
+that nothing can stop here, so the samples of a rule that a person wrote are tried when the fleet file is read."""
+
+
+class Look:
+    """A screen by the rules for one version of the program; where that is not known, by all rules."""
+
+    def __init__(self, rules: Rules, screen: str, version: str | None) -> None:
+        self._rules = rules
+        self._screen = screen
+        self._version = version
+        self._plain, self._marked = (_bottom(text, rules.box_rows) for text in unstyle(screen))
+
+    @cached_property
+    def box(self) -> str | None:
+        """What is in the input box; None when there is none to type into."""
+        if self._rules.box is None:
+            return ""
+        return text_in(self._rules, self._found, self._plain, self._marked) if self._found else None
+
+    @cached_property
+    def dialog(self) -> tuple[Dialog, re.Match[str]] | None:
+        """A dialog, and where it begins."""
+        whole = self._found is not None
+        for dialog in self._rules.dialogs:
+            if (dialog.over or not whole) and matches(dialog.versions, self._version):
+                found = compiled(dialog.match).search(self._plain)
+                if found is not None:
+                    return dialog, found
+        return None
+
+    def from_there(self, place: re.Match[str]) -> str:
+        """The screen from where something begins."""
+        return self._plain[place.start() :]
+
+    @cached_property
+    def signs(self) -> dict[str, Sign]:
+        """The rules that hold for this version."""
+        given = self._rules.signs.items()
+        return {name: sign for name, sign in given if sign and sign.match and matches(sign.versions, self._version)}
+
+    @cached_property
+    def work(self) -> tuple[str, re.Match[str]] | None:
+        """The sign that the agent works."""
+        return self.telling([name for name, sign in self.signs.items() if sign.says is Activity.WORKING])
+
+    def telling(self, names: list[str]) -> tuple[str, re.Match[str]] | None:
+        """Of these signs the one that tells, and where it stands.
+
+        What holds is what the lowest on the screen says (of two that end together the longer); why, the first rule says
+        that says the same.
+        """
+        found = {name: place for name in names if (place := self.find(self.signs[name])) is not None}
+        if not found:
+            return None
+        lowest = max(found, key=lambda name: (found[name].end(), -found[name].start()))
+        first = next(name for name in found if self.signs[name].says is self.signs[lowest].says)
+        return first, found[first]
+
+    def find(self, sign: Sign) -> re.Match[str] | None:
+        """Where a sign stands last."""
+        last = None
+        for found in compiled(sign.match).finditer(self._plain, *self._part(sign.below)):
+            if found.group() and self._has_style(sign, found):
+                last = found
+        return last
+
+    # --- parts of the screen ---
+
+    @cached_property
+    def _found(self) -> re.Match[str] | None:
+        return find_box(self._rules, self._plain)
+
+    @cached_property
+    def _top_of_box(self) -> int:
+        """Where the last text above the box and its hints ends; without a box, the last text of all."""
+        end = len(self._plain[: self._found.start() if self._found else None].rstrip())
+        above = self._rules.above
+        if self._found is None or above is None or (hints := compiled(above).search(self._plain, 0, end)) is None:
+            return end
+        return len(self._plain[: hints.start()].rstrip())
+
+    @cached_property
+    def _last_prompt(self) -> int:
+        """Where it ends. One that is out of sight is above everything."""
+        end = 0
+        if self._rules.prompt is not None:
+            for found in compiled(self._rules.prompt).finditer(self._plain, 0, self._top_of_box):
+                end = found.end()
+        return end
+
+    def _part(self, below: Below) -> tuple[int, int]:
+        if below is Below.LAST_PROMPT:
+            return self._last_prompt, self._top_of_box
+        if below is Below.ANYWHERE:
+            return 0, len(self._plain)
+        if self._found is None:
+            return 0, 0
+        end = self._found.end("text")
+        return (end if end >= 0 else self._found.start()), len(self._plain)
+
+    # --- styles ---
+
+    @cached_property
+    def _colours(self) -> str | None:
+        found = colours(self._screen)
+        return None if found is None else _bottom(found, self._rules.box_rows)
+
+    @cached_property
+    def _faint(self) -> str | None:
+        return self._marked if FAINT in self._marked else None
+
+    def _has_style(self, sign: Sign, found: re.Match[str]) -> bool:
+        if sign.style is None:
+            return True
+        styles, wanted = (self._faint, FAINT) if sign.style is Style.FAINT else (self._colours, LETTERS[sign.style])
+        start, end = found.span("text" if "text" in found.re.groupindex else 0)
+        return styles is None or set(styles[start:end]) <= {wanted, " ", "\n"}
+
+
+def _bottom(text: str, rows: int) -> str:
+    return "\n".join(text[-MOST_CHARACTERS:].split("\n")[-rows:])

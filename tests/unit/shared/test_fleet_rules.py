@@ -1,0 +1,107 @@
+"""Rules for screens and titles in the fleet file: laid over the shipped ones, and held to the samples beside them."""
+
+from pathlib import Path
+
+import pytest
+
+from shared.fleet import BadFleetFile, load_fleet
+from shared.fleet.backend import Backend
+from shared.fleet.shipped import shipped
+from shared.states import Activity
+from tests.unit.shared.test_fleet import write
+
+
+def claude(tmp_path: Path, text: str) -> Backend:
+    return load_fleet(write(tmp_path, f"backends:\n  claude:\n{text}")).backends["claude"]
+
+
+def test_one_field_of_a_shipped_rule_is_changed(tmp_path: Path) -> None:
+    found = claude(tmp_path, '    screen: {signs: {limit: {versions: "<2.2"}}}\n').screen.signs
+    was = shipped()["claude"].screen.signs
+    assert found.keys() == was.keys()
+    limit, limit_was = found["limit"], was["limit"]
+    assert limit is not None
+    assert limit_was is not None
+    assert limit == limit_was.model_copy(update={"versions": "<2.2"})
+
+
+def test_a_shipped_rule_is_taken_away_and_another_added(tmp_path: Path) -> None:
+    found = claude(
+        tmp_path, "    screen: {signs: {done: null, mine: {says: failed, match: x}}}\n    titles: {idle: }\n"
+    )
+    assert found.screen.signs["done"] is None
+    mine = found.screen.signs["mine"]
+    assert mine is not None
+    assert mine.says is Activity.FAILED
+    assert found.titles["idle"] is None
+    assert found.titles["busy"] == shipped()["claude"].titles["busy"]
+
+
+RULE = "says: limited, match: '^! (?P<text>limit)', reason: 'until [{reset}]'"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "said"),
+    [
+        ("screen: {signs: {mine: {says: failed}}}", 3, "screen.signs.mine", "a rule needs `says` and `match`"),
+        ("screen: {signs: {mine: {match: x}}}", 3, "screen.signs.mine", "a rule needs `says` and `match`"),
+        ("titles: {mine: {match: x}}", 3, "titles.mine", "a rule needs `says` and `match`"),
+        (
+            "screen:\n      signs:\n        lmit: null",
+            5,
+            "screen.signs.lmit",
+            "it is empty, which takes a rule away, but there is none; did you mean 'limit'? allowed are: ",
+        ),
+        ("titles: {ilde: null}", 3, "titles.ilde", "did you mean 'idle'?"),
+        (f"screen: {{signs: {{mine: {{{RULE}}}}}}}", 3, "screen.signs.mine.reason", "{reset} is no group of `match`"),
+        (
+            "screen:\n      signs:\n        mine:\n          says: failed\n          match: ^x$\n          yes:\n"
+            "            - x\n            - y",
+            10,
+            "screen.signs.mine.yes.1",
+            "the rule does not match this sample",
+        ),
+        (
+            "screen: {signs: {mine: {says: failed, match: x, no: [axb]}}}",
+            3,
+            "screen.signs.mine.no.0",
+            "the rule matches this sample, which it must not",
+        ),
+        (
+            'screen: {signs: {limit: {no: ["❯ a\\n  ⎿  You\'ve hit your weekly limit · resets 1:50am"]}}}',
+            3,
+            "screen.signs.limit.no.0",
+            "the rule matches this sample",
+        ),
+        ("titles: {busy: {yes: [idle]}}", 3, "titles.busy.yes.0", "the rule does not match this sample"),
+        ("titles: {busy: {no: [⠐ x]}}", 3, "titles.busy.no.0", "the rule matches this sample, which it must not"),
+        ("screen: {signs: {limit: {versions: 2.1.3}}}", 3, "screen.signs.limit.versions", "not a range of versions"),
+        ("screen: {signs: {limit: {style: pink}}}", 3, "screen.signs.limit.style", "allowed are: faint, grey, red"),
+        ("screen: {signs: {limit: {below: top}}}", 3, "screen.signs.limit.below", "allowed are: last_prompt, box"),
+        ("screen: {signs: {limit: {says: limitd}}}", 3, "screen.signs.limit.says", "did you mean 'limited'?"),
+        ("screen: {signs: {limit: {match: '('}}}", 3, "screen.signs.limit.match", "not a regular expression"),
+    ],
+)
+def test_a_wrong_rule_is_named(tmp_path: Path, text: str, line: int, key: str, said: str) -> None:
+    with pytest.raises(BadFleetFile) as bad:
+        claude(tmp_path, f"    {text}\n")
+    (sentence,) = str(bad.value).split("\n")
+    assert f"fleet.yaml, line {line}: backends.claude.{key}: " in sentence
+    assert said in sentence
+
+
+def test_samples_are_read_with_the_rest_of_the_backend(tmp_path: Path) -> None:
+    """Where the last prompt is and which style it asks for is that of the shipped rule."""
+    claude(tmp_path, '    screen: {signs: {limit: {no: ["You\'ve hit your weekly limit · resets 1:50am"]}}}\n')
+    claude(
+        tmp_path,
+        "    screen:\n      signs:\n        mine:\n          says: failed\n          match: '^! out$'\n"
+        '          yes: ["❯ go\\n! out"]\n          no: ["! out\\n\\n❯ go"]\n',
+    )
+
+
+def test_a_rule_is_taken_from_the_backend_that_this_one_is_like(tmp_path: Path) -> None:
+    mine, other = "{like: claude, screen: {signs: {done: null}}}", "{like: mine, titles: {busy: null}}"
+    fleet = load_fleet(write(tmp_path, f"backends:\n  mine: {mine}\n  other: {other}\n"))
+    assert fleet.backends["other"].screen.signs["done"] is None
+    assert fleet.backends["other"].titles["busy"] is None
