@@ -207,20 +207,27 @@ class Interrupt(AgentCommand):
     changes_session = False
 
 
-class Approve(AgentCommand):
+class Answer(AgentCommand):
+    """Answer the dialog on the agent's screen."""
+
+    owner = "spawner"
+    changes_session = False
+
+    fingerprint: str | None = Field(
+        default=None, max_length=64, description="As `approval_needed` told it: no other dialog is answered."
+    )
+
+
+class Approve(Answer):
     """Say yes, this once, to the permission that the agent asks for on its screen."""
 
     verb = "approve"
-    owner = "spawner"
-    changes_session = False
 
 
-class Deny(AgentCommand):
+class Deny(Answer):
     """Say no to the permission that the agent asks for on its screen."""
 
     verb = "deny"
-    owner = "spawner"
-    changes_session = False
 
 
 class Reconcile(Command):
@@ -230,6 +237,15 @@ class Reconcile(Command):
     owner = "reconciler"
 
     dry_run: bool = Field(default=False, description="Only answer: tell nobody, and ask nothing of anybody.")
+
+
+class Explain(Command):
+    """Answer what an agent is doing, every piece of evidence for it, and which was believed and why."""
+
+    verb = "explain"
+    owner = "monitor"
+
+    agent: Id
 
 
 class Rebuild(Command):
@@ -258,7 +274,7 @@ VERBS: Mapping[str, type[Command]] = {
     for command in (
         *(Spawn, SpawnAll, Stop, StopAll, Restart, Resume, Delete, Forget, Adopt),
         *(Send, Interrupt, Approve, Deny),
-        *(Reconcile, Rebuild, Replay),
+        *(Reconcile, Explain, Rebuild, Replay),
     )
 }
 

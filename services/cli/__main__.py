@@ -18,6 +18,7 @@ VERBS = {
     "up": "start the broker and the services in the background",
     "down": "stop the services; agents go on unless --agents",
     "status": "say what runs, once or as it changes",
+    "explain": "say what an agent is doing, by which evidence, and why that was believed",
     "events": "follow what happens",
     "spawn": "start agents and keep them running",
     "stop": "end agents and keep them down",
@@ -34,6 +35,7 @@ VERBS = {
     "delete": "end an agent and forget its record; its conversation stays",
     "reconcile": "compare the record with tmux, processes and files, and tell what differs",
     "rebuild": "write the registry anew from the journal; the old file is set aside",
+    "hooks": "let agents that you start by hand tell what they do",
     "broker": "print ready-to-paste mosquitto commands",
     "doctor": "say what is missing or wrong, and how to mend it",
 }

@@ -25,7 +25,7 @@ def build(wiring: Wiring) -> Spawner:
     settings = fleet.declared.logs
     logs = LogKeeper(tmux, fleet.logs, max_bytes=int(settings.max_mb * 1_000_000), keep=settings.keep)
     records = Records()
-    keeper = Keeper(tmux, logs.path_for, records.conversation)
+    keeper = Keeper(tmux, logs.path_for, records.conversation, log=wiring.log)
     commands = SessionCommands(tmux, keeper, records.purge)
     typist = Typist(Texts(tmux, records), Presses(tmux))
     return Spawner(wiring.fleet_file, tmux, keeper, commands, typist, logs, wiring.log)

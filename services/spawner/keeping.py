@@ -19,6 +19,7 @@ from services.spawner.stagger import Stagger
 from shared.broker.private import make_directory, write
 from shared.events import AgentExited, AgentGaveUp, AgentRestarted, AgentSpawned, Running
 from shared.fleet import Backend, Kind
+from shared.log import Log
 from shared.screen import read_screen
 from shared.tmux import Pane, Tmux, WrongSpawn, left_name
 
@@ -46,8 +47,10 @@ class Keeper:
         log_of: Callable[[str], Path],
         last_conversation: Callable[[Scene, str, Known], str | None],
         own: Mapping[str, str] | None = None,
+        log: Log | None = None,
     ) -> None:
         self._tmux = tmux
+        self._log = log
         self._log_of = log_of
         self._last_conversation = last_conversation
         self._own = dict(os.environ if own is None else own)  # a copy: asking the real one decodes it each time
@@ -191,6 +194,9 @@ class Keeper:
         if order.prompt_file is not None:
             make_directory(order.prompt_file.parent)
             write(order.prompt_file, order.prompt)
+        order.hooks.lay_out(scene.fleet.hooks)
+        if order.hooks.withheld and self._log is not None:
+            self._log.info("started an agent without hooks", agent=order.agent, reason=order.hooks.withheld)
         env = {**order.env, "MUSTER_AGENT": order.agent, "MUSTER_SPAWN": spawn, "MUSTER_FLEET": str(scene.fleet.path)}
         try:
             pane = self._tmux.start(

@@ -45,7 +45,8 @@ class Presses:
             step = advance(pressing, seen)
         else:
             pressing = Pressing(asked.request.id, pane.spawn or "", purpose_of(asked), scene.now)
-            step = begin(pressing, Circumstances(backend, "", reading, scene.now))
+            meant = getattr(asked.command, "fingerprint", None)
+            step = begin(pressing, Circumstances(backend, "", reading, scene.now), meant)
         self._do(scene, agent, pane, asked, pressing, step, self._keys(asked, pressing, backend, reading.dialog))
 
     def _keys(self, asked: Asked, pressing: Pressing, backend: Backend, dialog: object) -> list[str]:

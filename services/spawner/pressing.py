@@ -4,12 +4,12 @@ What was on the screen is remembered before a key is pressed. After a crash, a k
 same thing is still there.
 """
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from services.spawner.delivery import Act, Circumstances, Done, Fail, Step, Wait
 from shared.fleet.backend import Dialog
+from shared.screen.fingerprints import fingerprint
 
 Purpose = Literal["approve", "deny", "interrupt", "keys"]
 SERVES_WITHIN_S = 2.0
@@ -34,13 +34,15 @@ class Pressing:
         return cls(**kept)
 
 
-def begin(pressing: Pressing, seen: Circumstances) -> Step[Pressing]:
-    """Whether there is anything to press keys for."""
+def begin(pressing: Pressing, seen: Circumstances, meant: str | None = None) -> Step[Pressing]:
+    """Whether there is anything to press keys for; `meant` is the fingerprint of the dialog that alone is meant."""
     reading = seen.reading
     match pressing.what:
         case "approve" | "deny":
             if reading.dialog is None:
                 return Fail("there is no dialog on the agent's screen to answer")
+            if meant is not None and meant != _print(seen):
+                return Fail(f"{reading.dialog.says} is on the screen, but not the one that was meant: look again")
             if not keys_for(pressing.what, reading.dialog):
                 return Fail(f"{reading.dialog.says} is on the screen: only a person at the terminal should answer it")
         case "interrupt":
@@ -77,8 +79,4 @@ def _served(pressing: Pressing, seen: Circumstances) -> bool:
 
 
 def _print(seen: Circumstances) -> str:
-    """What tells one dialog from the next."""
-    if seen.reading.dialog is None:
-        return ""
-    text = f"{seen.reading.dialog.id}\n{seen.reading.dialog_text}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return fingerprint(seen.reading)

@@ -11,6 +11,7 @@ from shared.backends import DIRECTORY
 from shared.fleet import Backend, Deliver, Fleet, needs
 from shared.fleet.needs import CannotStart
 from shared.fleet.placeholders import fill, spliced
+from shared.hooks.giving import Given, given
 
 __all__ = ["CannotStart", "Conversation", "Launch", "Order", "can_resume", "conversation_of", "plan", "workspace_of"]
 
@@ -50,6 +51,8 @@ class Launch:
     """The prompt, where it is typed in once the agent is ready."""
     prompt_file: Path | None
     prompt: str
+    hooks: Given = field(default_factory=Given, repr=False)
+    """How the agent is to tell what it does."""
 
 
 def plan(
@@ -92,7 +95,10 @@ def plan(
     }
     if model and backend.model.env:
         env[backend.model.env] = model
-    words = spliced(backend.argv, lists)
+    hooks = given(backend.hooks, fleet.hooks, [*backend.argv, *backend.extra_args], env)
+    env |= hooks.env
+    values |= hooks.values
+    words = spliced(backend.argv, {**lists, "hooks_args": hooks.args})
     needs_file = backend.deliver is Deliver.EXEC or any("{prompt_file}" in word for word in words)
     values["binary"] = needs.program_of(fleet, name, backend, values, env.get("PATH"))
     if not backend.binary:
@@ -108,6 +114,7 @@ def plan(
         paste="" if by_argument or backend.deliver is Deliver.EXEC else prompt,
         prompt_file=prompt_file if needs_file else None,
         prompt=prompt,
+        hooks=hooks,
     )
 
 

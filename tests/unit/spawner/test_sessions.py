@@ -371,3 +371,30 @@ def test_variables_come_from_muster_the_backend_a_file_and_the_agent_in_this_ord
 def test_an_agent_may_be_let_see_more(ground: Path) -> None:
     assert planned(ground, env_from=["HID*"]).env["HIDDEN"] == "x"
     assert "HIDDEN" not in planned(ground).env
+
+
+# --- hooks ---
+
+HOOKS = {"kind": "claude", "args": ["--settings", "{hooks_file}"], "env": {"THERE": "{hooks_file}"}}
+
+
+def test_hooks_are_given_where_the_command_line_has_a_place_for_them(ground: Path) -> None:
+    launch = planned(ground, {"hooks": HOOKS, "extra_args": ["-x"]}, prompt="{hooks_args} {hooks_file}")
+    file = str(ground / ".muster" / "hooks" / "claude.json")
+    assert launch.argv[1:] == ["-x", "--settings", file, "{hooks_args} {hooks_file}"]
+    assert (launch.env["THERE"], launch.env["MUSTER_HOOKS"], launch.hooks.file) == (file, "given", Path(file))
+
+
+def test_a_prompt_that_is_a_placeholder_stays_a_prompt(ground: Path) -> None:
+    assert planned(ground, {"hooks": HOOKS}, prompt="{hooks_args}").argv[-1] == "{hooks_args}"
+
+
+@pytest.mark.parametrize(
+    "backend",
+    [{"hooks": None}, {"hooks": HOOKS, "extra_args": ["--settings=x"]}, {"hooks": HOOKS, "argv": ["{binary}"]}],
+)
+def test_without_hooks_nothing_of_them_is_seen(ground: Path, backend: dict[str, Any]) -> None:
+    launch = planned(ground, backend)
+    assert "MUSTER_HOOKS" not in launch.env
+    assert not any("claude.json" in word for word in launch.argv)
+    assert bool(launch.hooks.withheld) is (backend["hooks"] is not None)

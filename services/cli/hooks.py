@@ -1,0 +1,128 @@
+"""`muster hooks`: in the settings of a person's own agents, so that those tell what they do which nobody spawned."""
+
+import argparse
+import difflib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from services.cli.fleet import open_fleet_leniently
+from services.cli.words import plain
+from shared.errors import MusterError
+from shared.fleet import Fleet
+from shared.fleet.needs import variables_of
+from shared.hooks.formats import FORMATS
+from shared.hooks.giving import given
+from shared.hooks.installing import Change, carry_out, installed_by, planned_install, planned_removal
+from shared.hooks.spool import Spool
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=("install", "remove", "show"), help="put in, take out, or say what is there")
+    parser.add_argument("--backend", choices=tuple(FORMATS), action="append", help="only this one; else all you use")
+    parser.add_argument("--home", metavar="DIR", type=Path, help="the settings below this directory, not your own")
+    parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    fleet, fault = open_fleet_leniently(options)
+    if fault:
+        raise MusterError(fault)
+    env = {"HOME": str(options.home.absolute())} if options.home else {"HOME": str(Path.home()), **os.environ}
+    names = options.backend or list(FORMATS)
+    if options.what == "show":
+        return _show(fleet, names, env, as_json=options.json)
+    if options.what == "install" and not options.backend:
+        names = [name for name in names if FORMATS[name].settings(env).parent.is_dir()]
+        if not names:
+            looked = ", ".join(str(form.settings(env).parent) for form in FORMATS.values())
+            raise MusterError(f"none of the agents that have hooks is in use here (no {looked}); name one: --backend")
+    planned = planned_install if options.what == "install" else planned_removal
+    changes = {name: planned(name, fleet.hooks, env) for name in names}  # all, before the first is made
+    if options.what == "install" and not options.dry_run:
+        Spool(fleet.hooks).prepare()
+    done = []
+    for name, change in changes.items():
+        if change.changes and not options.dry_run:
+            carry_out(change)
+        done.append(_outcome(name, change, options.what, dry=options.dry_run))
+    if options.json:
+        print(json.dumps(done, ensure_ascii=False))
+        return 0
+    for outcome, change in zip(done, changes.values(), strict=True):
+        print(plain(outcome["said"]))
+        for line in _difference(change) if options.dry_run else ():
+            print(plain(line))
+    return 0
+
+
+def _outcome(name: str, change: Change, what: str, *, dry: bool) -> dict[str, Any]:
+    form = FORMATS[name]
+    if not change.changes:
+        said = "has the hooks already" if what == "install" else "has no hooks of this fleet"
+        said = f"{form.program}: {change.path} {said}"
+    else:
+        would = "would be" if dry else "were"
+        did = f"{would} put into" if what == "install" else f"{would} taken out of"
+        said = f"{form.program}: the hooks {did} {change.path}"
+        said += f"; {form.then}" if form.then and what == "install" and not dry else ""
+        said += "; agents that run already do not know it" if not dry else ""
+    return {"backend": name, "path": str(change.path), "changed": change.changes and not dry, "said": said}
+
+
+def _difference(change: Change) -> Iterator[str]:
+    """Only the lines that differ: a person's settings may hold secrets."""
+    before, after = ((text or "").splitlines() for text in (change.before, change.after))
+    lines = difflib.unified_diff(before, after, n=0, lineterm="")
+    return (f"  {line}" for line in lines if not line.startswith(("---", "+++", "@@")))
+
+
+# --- how things are ---
+
+
+def _show(fleet: Fleet, names: list[str], env: Mapping[str, str], *, as_json: bool) -> int:
+    settings = [_settings(name, fleet.hooks, env) for name in names]
+    agents = [_agent(fleet, agent) for agent in fleet.declared.agents]
+    agents = [each for each in agents if each["kind"] in names]
+    if as_json:
+        print(json.dumps({"settings": settings, "agents": agents}, ensure_ascii=False))
+        return 0
+    for each in (*settings, *agents):
+        print(plain(each["said"]))
+    return 0
+
+
+def _settings(name: str, directory: Path, env: Mapping[str, str]) -> dict[str, Any]:
+    form = FORMATS[name]
+    path = form.settings(env)
+    document = {"backend": name, "path": str(path), "installed": False, "current": False, "others": []}
+    try:
+        found = installed_by(name, env)
+        current = not planned_install(name, directory, env).changes
+    except MusterError as error:
+        return {**document, "said": f"{form.program}: {error}"}
+    others = sorted(str(each) for each in found if each != directory)
+    said = "no hooks of this fleet"
+    if directory in found:
+        said = "has the hooks" if current else "has hooks that are out of date; muster hooks install renews them"
+    said += f"; also those of {', '.join(others)}" if others else ""
+    about = {"installed": directory in found, "current": current, "others": others}
+    return {**document, **about, "said": f"{form.program}: {path}: {said}"}
+
+
+def _agent(fleet: Fleet, agent: str) -> dict[str, Any]:
+    """What the agent would be given if it were started now."""
+    backend = fleet.profile(agent)
+    hooks = backend.hooks
+    if hooks is None:
+        return {"agent": agent, "kind": None, "given": False, "said": f"{agent}: no hooks"}
+    try:
+        words = [*backend.argv, *backend.extra_args]
+        withheld = given(hooks, fleet.hooks, words, variables_of(fleet, agent, backend, os.environ)).withheld
+    except MusterError as error:
+        withheld = str(error)
+    said = f"is started without hooks: {withheld}" if withheld else "is started with hooks"
+    return {"agent": agent, "kind": hooks.kind, "given": not withheld, "said": f"{agent}: {said}"}

@@ -1,0 +1,67 @@
+"""Hooks for one start of an agent: words for its command line, variables, and a file of Muster's own. Nobody's settings
+are touched.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shared.broker.private import write
+from shared.fleet.backend import Hooks
+from shared.fleet.placeholders import fill
+from shared.hooks.command import GIVEN, spawned
+from shared.hooks.formats import FORMATS
+from shared.hooks.spool import Spool
+
+FILE, ARGS = "{hooks_file}", "{hooks_args}"
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a start gets; nothing of it where `withheld` says why."""
+
+    args: list[str] = field(default_factory=list)
+    """With what `values` are for still in braces."""
+    values: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+    file: Path | None = None
+    text: str = ""
+    """What the file is to hold."""
+    withheld: str = ""
+
+    def lay_out(self, directory: Path) -> None:
+        """Make what the start relies on: the spool, and the file if it is not as it should be. Raises OSError."""
+        if not self.env:
+            return
+        Spool(directory).prepare()
+        if self.file is not None and _text(self.file) != self.text:
+            write(self.file, self.text)
+
+
+def given(hooks: Hooks | None, directory: Path, words: Sequence[str], env: Mapping[str, str]) -> Given:
+    """What to give to a start with this command line and environment. `directory` is the fleet's hooks directory."""
+    if hooks is None:
+        return Given()
+    form = FORMATS[hooks.kind]
+    file = directory / f"{hooks.kind}.{form.suffix}"
+    if (reason := form.in_the_way(words, env, file)) is not None:
+        return Given(withheld=reason)
+    if hooks.args and ARGS not in words:
+        return Given(withheld=f"its `argv` has no {ARGS}")
+    text = form.given(spawned(directory))
+    values = {"hooks_file": str(file), "hooks": text.strip()}
+    needed = any(FILE in word for word in (*hooks.args, *hooks.env.values()))
+    return Given(
+        hooks.args,
+        values,
+        {**{name: fill(value, values) for name, value in hooks.env.items()}, GIVEN: "given"},
+        file if needed else None,
+        text,
+    )
+
+
+def _text(file: Path) -> str | None:
+    with suppress(OSError, ValueError):
+        return file.read_text(encoding="utf-8")
+    return None

@@ -1,0 +1,207 @@
+"""The reader's side of the hooks: what the hook program laid down, in the order in which it happened.
+
+A file stays until the reader says that it is done with it, so that a crash in between loses nothing. An agent whose
+user has installed the hooks as well tells each event once: see `shared/hooks/command.py`.
+"""
+
+import json
+import os
+import select
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shared.broker.private import make_directory
+
+FORMAT = "1"
+AT_MOST = 1_000
+"""So many are read in one go; who gets as many asks again."""
+BAD_KEPT = 20
+HALF_WRITTEN_S = 60.0
+"""A hook that wrote for so long was killed."""
+LOOK_EVERY_S = 1.0
+"""How often it is looked after that the pipe is still the one that hooks write to."""
+
+
+@dataclass(frozen=True)
+class HookEvent:
+    at: float
+    """When the hook ran, in seconds since the epoch."""
+    spawn: str | None
+    """The spawn id, if Muster started the agent; like what follows, from the environment of `pid`."""
+    pane: str | None
+    """tmux's id of the pane, where there is one …"""
+    socket: str | None
+    """… and the path of the server's socket."""
+    pid: int
+    """The agent's process. A daemon of Codex's works for many panes and knows the first one's environment only: where
+    this process is not below the pane's, believe none of the three, and go by the session in the payload.
+    """
+    payload: dict[str, Any] = field(repr=False)
+    """What the agent said, in its own words; it can be encoded as UTF-8."""
+    file: Path
+
+    @property
+    def name(self) -> str:
+        """What happened, by the agent's word for it; empty if it has none."""
+        return _text(self.payload.get("hook_event_name")) or ""
+
+    @property
+    def subagent(self) -> str | None:
+        """Which subagent it happened to; None: the main agent."""
+        return _text(self.payload.get("agent_id"))
+
+
+class Malformed(Exception):
+    """Not a file of the hook program's, or not a whole one; the message says what is wrong with it."""
+
+
+class Spool:
+    """A fleet's hooks directory. No file in it can make a method raise; a disk that fails does."""
+
+    def __init__(self, directory: Path, warn: Callable[[str], None] = lambda _said: None) -> None:
+        self.directory = directory
+        self._files = directory / "spool"
+        self._bad = self._files / "bad"
+        self._pipe = directory / "wake"
+        self._warn = warn
+
+    def prepare(self) -> None:
+        """Make what is missing, for nobody else to read. What hooks tell before that is lost."""
+        for each in (self.directory, self._files):
+            make_directory(each)
+        try:
+            is_pipe = stat.S_ISFIFO(self._pipe.lstat().st_mode)
+        except FileNotFoundError:
+            is_pipe = False
+        if not is_pipe:
+            self._pipe.unlink(missing_ok=True)
+            os.mkfifo(self._pipe, 0o600)
+        self._pipe.chmod(0o600)
+
+    def read(self, at_most: int = AT_MOST) -> list[HookEvent]:
+        """The oldest events, in the order of their times. What is no event is set aside, with a warning."""
+        found = []
+        for name in self._names()[:at_most]:
+            file = self._files / name
+            try:
+                found.append(read_event(file))
+            except FileNotFoundError:
+                continue  # pruned by a hook, at this very moment
+            except (Malformed, OSError) as fault:
+                self._set_aside(file, fault)
+        return found
+
+    def done(self, events: Iterable[HookEvent]) -> None:
+        """Let go of them."""
+        for event in events:
+            event.file.unlink(missing_ok=True)
+
+    def listen(self, on_wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `on_wake`, in a thread of its own, soon after hooks have written, once for many; gives what ends it."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._listen, args=(on_wake, over), name="hooks", daemon=True)
+        thread.start()
+
+        def end() -> None:
+            over.set()
+            thread.join()
+
+        return end
+
+    def _names(self) -> list[str]:
+        try:
+            names = [file.name for file in self._files.iterdir()]
+        except FileNotFoundError:
+            self.prepare()
+            return []
+        for name in names:
+            if name.startswith("."):
+                self._remove_if_left(self._files / name)
+        return sorted(name for name in names if name[0].isdigit())
+
+    def _remove_if_left(self, half: Path) -> None:
+        try:
+            if half.lstat().st_mtime < time.time() - HALF_WRITTEN_S:
+                half.unlink()
+        except FileNotFoundError:
+            return
+
+    def _set_aside(self, file: Path, fault: Exception) -> None:
+        make_directory(self._bad)
+        for old in sorted(self._bad.iterdir())[: -(BAD_KEPT - 1)]:
+            old.unlink(missing_ok=True)
+        try:
+            file.rename(self._bad / file.name)
+        except OSError as error:
+            self._warn(f"{file} is no hook's file ({fault}), and can't be set aside: {error}")
+        else:
+            self._warn(f"{file.name} was set aside in {self._bad}: {fault}")
+
+    def _listen(self, on_wake: Callable[[], None], over: threading.Event) -> None:
+        while not over.is_set():
+            try:
+                self.prepare()
+                # Open for writing too: with no writer left, a pipe that is only read would be at its end for ever.
+                pipe = os.open(self._pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with the disk may pass
+                self._warn(f"hooks can't wake the monitor: {error}")
+                over.wait(LOOK_EVERY_S)
+                continue
+            try:
+                on_wake()  # for what came before anybody listened
+                while not over.is_set() and self._is_still(pipe):
+                    if select.select([pipe], [], [], LOOK_EVERY_S)[0]:
+                        os.read(pipe, 1 << 16)
+                        on_wake()
+            finally:
+                os.close(pipe)
+
+    def _is_still(self, pipe: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(pipe), self._pipe.lstat()) and self._files.is_dir()
+        except OSError:
+            return False
+
+
+def read_event(file: Path) -> HookEvent:
+    """One file of the hook program's. Raises Malformed, or OSError."""
+    head, _, body = _bytes(file).partition(b"\n")
+    fields = os.fsdecode(head).split("\t")
+    if len(fields) != 6 or fields[0] != FORMAT:
+        raise Malformed(f"its first line is not of format {FORMAT}")
+    _, time_ns, spawn, pane, socket, pid = fields
+    if not (time_ns.isdecimal() and time_ns.isascii() and pid.isdecimal() and pid.isascii()):
+        raise Malformed("its first line has no time or no process")
+    return HookEvent(
+        int(time_ns[:20]) / 1e9, spawn or None, pane or None, socket or None, int(pid[:20]), _payload(body), file
+    )
+
+
+def _bytes(file: Path) -> bytes:
+    """Of a plain file: one might wait for a pipe for ever."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise Malformed("it is not a plain file")
+        return opened.read()
+
+
+def _payload(body: bytes) -> dict[str, Any]:
+    try:
+        payload = json.loads(body.decode(errors="replace"))
+        if b"\\ud" in body or b"\\uD" in body:  # half a character, of a text that the agent has cut
+            payload = json.loads(json.dumps(payload, ensure_ascii=False).encode(errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"the payload is not JSON: {error}") from error
+    if not isinstance(payload, dict):
+        raise Malformed("the payload is not an object")
+    return payload
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

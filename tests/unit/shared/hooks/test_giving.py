@@ -1,0 +1,123 @@
+"""Hooks for one start: what each agent is given, and when it is given none."""
+
+import json
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from shared.fleet import load_fleet
+from shared.fleet.backend import Backend, Hooks
+from shared.fleet.placeholders import fill
+from shared.fleet.shipped import shipped
+from shared.hooks import codex, gemini
+from shared.hooks.command import GIVEN, spawned
+from shared.hooks.formats import FORMATS
+from shared.hooks.giving import Given, given
+
+
+def for_start(name: str, directory: Path, *extra: str, **env: str) -> Given:
+    backend = shipped()[name]
+    return given(backend.hooks, directory, [*backend.argv, *extra], env)
+
+
+def test_every_agent_with_hooks_can_be_given_them() -> None:
+    assert {backend.hooks.kind for backend in shipped().values() if backend.hooks} == set(FORMATS)
+    for backend in shipped().values():
+        if backend.hooks and backend.hooks.args:
+            assert "{hooks_args}" in backend.argv
+
+
+def test_claude_gets_a_file_of_settings(tmp_path: Path) -> None:
+    hooks = for_start("claude", tmp_path)
+    assert [fill(word, hooks.values) for word in hooks.args] == ["--settings", str(tmp_path / "claude.json")]
+    assert (hooks.env, hooks.withheld) == ({GIVEN: "given"}, "")
+    document = json.loads(hooks.text)["hooks"]
+    assert {each["hooks"][0]["command"] for groups in document.values() for each in groups} == {spawned(tmp_path)}
+    assert {"UserPromptSubmit", "PermissionRequest", "Stop", "StopFailure", "SubagentStop"} <= document.keys()
+
+
+@pytest.mark.parametrize("extra", [["--settings", "mine.json"], ["--settings=mine.json"]])
+def test_claude_with_settings_of_its_own_gets_none(tmp_path: Path, extra: list[str]) -> None:
+    hooks = for_start("claude", tmp_path, *extra)
+    assert (hooks.args, hooks.env, hooks.file) == ([], {}, None)
+    assert "a --settings of its own" in hooks.withheld
+
+
+def test_codex_gets_configuration_that_says_what_is_trusted(tmp_path: Path) -> None:
+    directory = tmp_path / """it's "odd" \x7f é"""
+    hooks = for_start("codex", directory)
+    flag, value = (fill(word, hooks.values) for word in hooks.args)
+    assert (flag, hooks.file) == ("-c", None)
+    document = tomllib.loads(value)["hooks"]
+    state = document.pop("state")
+    assert set(document) == set(codex.EVENTS)
+    assert document["Stop"] == [codex.entry(spawned(directory))]
+    assert state["/<session-flags>/config.toml:pre_tool_use:0:0"] == {
+        "trusted_hash": codex.trusted_hash("PreToolUse", spawned(directory))
+    }
+    assert len(state) == len(codex.EVENTS)
+
+
+def test_a_hook_has_the_hash_that_codex_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `hooks/list` of Codex 0.166.0 says it."""
+    monkeypatch.setattr(codex, "TIMEOUT_S", 5)
+    assert codex.trusted_hash("PreToolUse", "echo hi || :") == (
+        "sha256:75a185fd30342c04a9df4866a2122d0d1054e68a5c2c3a0d0cf8698905a7cd56"
+    )
+    assert codex.trusted_hash("Stop", "echo hi || :") == (
+        "sha256:f679932b6a3997399cf9b6d32ffac5ab703197ae20018aee228430a42018e136"
+    )
+
+
+@pytest.mark.parametrize("word", ["hooks.Stop=[]", "hooks={}", "-chooks.Stop=[]", "--config=hooks.Stop=[]"])
+def test_codex_with_hooks_on_its_command_line_gets_none(tmp_path: Path, word: str) -> None:
+    assert "configures `hooks` itself" in for_start("codex", tmp_path, "-c", word).withheld
+    assert for_start("codex", tmp_path, "-c", "model='hooks.x'").withheld == ""
+
+
+def test_gemini_gets_them_only_where_root_alone_can_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o770)
+    assert "only from directories of root's" in for_start("gemini", tmp_path / "hooks").withheld
+    monkeypatch.setattr(gemini, "_is_roots_alone", lambda _directory: True)
+    monkeypatch.setattr(gemini, "SYSTEM", tmp_path / "none")
+    assert for_start("gemini", tmp_path).env == {gemini.DEFAULTS: str(tmp_path / "gemini.json"), GIVEN: "given"}
+    assert gemini.DEFAULTS in for_start("gemini", tmp_path, **{gemini.DEFAULTS: "mine"}).withheld
+    monkeypatch.setattr(gemini, "SYSTEM", tmp_path)
+    assert "is there" in for_start("gemini", tmp_path).withheld
+
+
+def test_without_a_place_on_the_command_line_none_are_given(tmp_path: Path) -> None:
+    """Else those in the user's settings would keep silent for nothing."""
+    hooks = given(Hooks(kind="claude", args=["--settings", "{hooks_file}"]), tmp_path, ["{binary}"], {})
+    assert (hooks.env, hooks.withheld) == ({}, "its `argv` has no {hooks_args}")
+    assert given(Backend().hooks, tmp_path, [], {}) == Given()
+
+
+def test_the_file_is_private_and_written_only_when_it_differs(tmp_path: Path) -> None:
+    directory = tmp_path / ".muster" / "hooks"
+    hooks = for_start("claude", directory)
+    hooks.lay_out(directory)
+    file = directory / "claude.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(directory.stat().st_mode) == stat.S_IMODE((directory / "spool").stat().st_mode) == 0o700
+    was = file.stat().st_ino
+    hooks.lay_out(directory)
+    assert file.stat().st_ino == was
+    file.write_text("something else")
+    hooks.lay_out(directory)
+    assert file.read_text() == hooks.text
+
+
+def test_who_gets_none_leaves_no_trace(tmp_path: Path) -> None:
+    Given(withheld="why").lay_out(tmp_path / "hooks")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fleet_file_can_do_without(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text("backends: {claude: {hooks: null}, mine: {like: codex}}\n")
+    backends = load_fleet(path).backends
+    assert backends["claude"].hooks is None
+    assert backends["mine"].hooks == shipped()["codex"].hooks
