@@ -1,10 +1,12 @@
-"""The records that the world is compared with: the file's, or the registrar's own while the file can't follow."""
+"""The records as other services read them: the file's, or the registrar's own while the file can't follow."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from registry import AgentRecord, BadRegistry, RegistryFile
+from registry.faults import BadRegistry
+from registry.file import RegistryFile
 from registry.kept import AGENT, Kept
+from registry.records import AgentRecord
 from shared.journal import Journal
 from shared.turn import Turn
 

@@ -10,7 +10,7 @@ from services.reconciler.sights import Examined
 from shared.fleet import Fleet
 from shared.identity import identify, reader_for
 from shared.ids import is_conversation
-from shared.processes import Processes, agent_in, recognised_by
+from shared.processes import Processes, agent_in, program_in, recognised_by
 from shared.tmux import Pane
 
 Look = Callable[[], Processes]
@@ -212,11 +212,11 @@ def examine(fleet: Fleet, record: AgentRecord | None, pane: Pane, processes: Pro
     if name is None or backend is None:
         return Examined(found=found_name)
     called = recognised_by(backend.model_copy(update={"like": None}))
-    its_own = [process for process in below if called & processes.names(process)]
-    if not its_own:
+    its_own = program_in(processes, backend, pane.pid)
+    if its_own is None:
         return Examined(runs_its_backend=False if called else None, found=found_name)
     workspace = Path(record.workspace if record is not None else pane.path)
-    identity = identify(name, backend, processes, its_own[0], workspace)
+    identity = identify(name, backend, processes, its_own, workspace)
     if identity is not None and not is_conversation(identity.conversation):
         identity = None
     return Examined(runs_its_backend=True, found=name, identity=identity)

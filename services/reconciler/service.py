@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from registry import AgentRecord, RegistryFile
+from registry.reading import Records
 from services.reconciler.decide import DriftKind, drifts_of
 from services.reconciler.observing import Observer, World
 from services.reconciler.patience import Patience
-from services.reconciler.records import Records
 from services.reconciler.sights import Sight, aspects, event_for, recorded, shared_conversations, unregistered
 from services.reconciler.strangers import Found, Strangers
 from services.reconciler.told import Told, forget_gone

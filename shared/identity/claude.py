@@ -5,6 +5,7 @@ removed at an orderly end. `procStart` tells a process from an earlier one of it
 trusted yet there is none. The command line is no evidence: `/clear` and `/resume` move on from what it says.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,23 @@ def identify(processes: Processes, agent: Process, workspace: Path) -> Identity 
     return next((identity for identity in found if identity is not None), None)
 
 
+def live_files(processes: Processes, agent: Process) -> Iterator[tuple[Process, Path]]:
+    """Where the file may be or come to be, and whose it is then; the likeliest first."""
+    for process in selves(processes, agent):
+        if (path := _file_of(processes, process)) is not None:
+            yield process, path
+
+
+def _file_of(processes: Processes, process: Process) -> Path | None:
+    root = home(processes.environment(process), "CLAUDE_CONFIG_DIR", ".claude")
+    return None if root is None else root / "sessions" / f"{process.pid}.json"
+
+
 def _live(processes: Processes, process: Process, workspace: Path) -> Identity | None:
-    env = processes.environment(process)
-    root = home(env, "CLAUDE_CONFIG_DIR", ".claude")
-    if root is None:
+    env, path = processes.environment(process), _file_of(processes, process)
+    if path is None:
         return None
-    live = document(root / "sessions" / f"{process.pid}.json")
+    live = document(path)
     said = conversation(live.get("sessionId"))
     if said is None or live.get("pid") != process.pid or not _is_of(live, process):
         return None

@@ -4,11 +4,12 @@ The look itself reads one small file a process. What a process was started with 
 about, and only as long as they are still the ones that were seen.
 """
 
-from shared.processes.agents import agent_in, recognised_by
+from shared.processes.agents import agent_in, program_in, recognised_by
 from shared.processes.details import OpenFile, arguments_of, cwd_of, environment_of, open_files_of, opened_by
 from shared.processes.look import Processes
 from shared.processes.names import is_general
 from shared.processes.process import Process, is_there
+from shared.processes.version import version_of
 
 __all__ = [
     "OpenFile",
@@ -22,5 +23,7 @@ __all__ = [
     "is_there",
     "open_files_of",
     "opened_by",
+    "program_in",
     "recognised_by",
+    "version_of",
 ]

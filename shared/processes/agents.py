@@ -29,6 +29,12 @@ def agent_in(processes: Processes, backends: Mapping[str, Backend], pid: int) ->
     return found[0] if len(found) == 1 else None
 
 
+def program_in(processes: Processes, backend: Backend, pid: int) -> Process | None:
+    """The topmost process below a pane's that is this backend's program."""
+    called = recognised_by(backend.model_copy(update={"like": None}))
+    return next((process for process in processes.below(pid) if called & processes.names(process)), None)
+
+
 def recognised_by(backend: Backend) -> set[str]:
     """The names by which a process is known to be this agent; none if they would fit others as well."""
     if backend.like is not None:

@@ -34,7 +34,7 @@ from shared.tmux.errors import (
 )
 from shared.tmux.orphans import end_with_parent
 from shared.tmux.panes import KEEP, KEEPER, MOVE, SERVER, TIDY
-from shared.tmux.rows import LIST, LIST_CAREFULLY, LIST_STAMPS, Pane, left_name, panes_in
+from shared.tmux.rows import LIST, LIST_CAREFULLY, LIST_QUICKLY, LIST_STAMPS, Pane, left_name, panes_in
 from shared.tmux.server import call_back, socket_of
 
 # How often a question is put when the connection ends under it: a client attached to a session that is killed is
@@ -127,6 +127,19 @@ class Tmux:
         if not answer.ok or not answer.text or any(len(row) != 3 for row in rows):
             raise TmuxUnavailable("list-panes", answer.text)
         return {agent: spawn for of, agent, spawn in rows if of == fleet}
+
+    def glance(self, fleet: str) -> dict[str, Pane]:
+        """The panes of a fleet's agents, by agent, without the program and the directory of each: those cost most.
+
+        Raises as `look` does, and is {} only if tmux said surely that it has no session.
+        """
+        try:
+            panes = _panes_or_raise(self._read(LIST_QUICKLY)[0], "list-panes")
+        except NoSession:
+            return {}
+        if any(pane.dead and pane.dead_status is None for pane in panes if pane.is_stamped):
+            self._remind()
+        return {pane.agent: pane for pane in panes if pane.agent and pane.fleet == fleet}
 
     def screens(self, pane_ids: Sequence[str], *, styled: bool = False) -> dict[str, str]:
         """Give what the panes show, without empty lines at the end. Panes that are gone are left out.

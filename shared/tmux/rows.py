@@ -66,6 +66,9 @@ CAREFUL_FORMAT = PANE_FORMAT.replace("#{pane_current_", "#{s/[\x01-\x1f\x7f]/?/:
 LIST = line(("list-panes", "-a", "-F", PANE_FORMAT))
 # A sixth of the time: of what runs in a pane, and where, tmux has to ask the system.
 LIST_STAMPS = line(("list-panes", "-a", "-F", "#{@muster_fleet}\t#{@muster_agent}\t#{@muster_spawn}"))
+# In which all else is told: of agents who idle nothing more is asked.
+QUICK_FORMAT = PANE_FORMAT.replace("#{pane_current_command}", "").replace("#{pane_current_path}", "")
+LIST_QUICKLY = line(("list-panes", "-a", "-F", QUICK_FORMAT))
 LIST_CAREFULLY = line(("list-panes", "-a", "-F", CAREFUL_FORMAT))
 
 
