@@ -21,10 +21,11 @@ from shared.events import (
     PaneDead,
     SessionMissing,
     StaleId,
+    StatusChanged,
     Unregistered,
     WrongBackend,
 )
-from shared.states import Desired, Status
+from shared.states import Activity, Desired, Status
 
 EARLIER_AT_MOST = 20
 """An agent that clears its conversation all day need not have all of them in the record."""
@@ -60,7 +61,7 @@ def _changes(record: AgentRecord, event: Any, at: datetime) -> dict[str, Any]:
             return _ended(record, Status.STOPPED, at, event.reason) | {"desired": wanted}
         case AgentExited(exit_status=status):
             reason = f"its program ended with status {status}" if status is not None else "its program ended"
-            return _ended(record, Status.EXITED, at, reason) | {"exit_status": status}
+            return _ended(record, Status.EXITED, at, reason, exit_status=status)
         case AgentGaveUp():
             return _ended(record, Status.GAVE_UP, at, event.reason)
         case SessionMissing() if record.is_running:
@@ -68,7 +69,14 @@ def _changes(record: AgentRecord, event: Any, at: datetime) -> dict[str, Any]:
             return _ended(record, Status.TERMINATED, at, reason, drift=event.kind)
         case PaneDead(exit_status=status) if record.is_running:
             reason = f"auto-detected: its program ended with status {status}"
-            return _ended(record, Status.EXITED, at, reason, drift=event.kind) | {"exit_status": status}
+            return _ended(record, Status.EXITED, at, reason, drift=event.kind, exit_status=status)
+        case StatusChanged() if record.is_running:
+            return {
+                "activity": event.status,
+                "activity_since": event.since,
+                "activity_reason": event.reason,
+                "decided_by": event.decided_by,
+            }
         case Identified() | Moved() | StaleId() | WrongBackend() | DuplicateId() | DriftResolved():
             return _told(record, event)
         case _:
@@ -152,10 +160,21 @@ def _registered(event: Unregistered, at: datetime, record: AgentRecord | None) -
     )
 
 
-def _ended(record: AgentRecord, status: Status, at: datetime, reason: str, drift: str | None = None) -> dict[str, Any]:
+def _ended(
+    record: AgentRecord,
+    status: Status,
+    at: datetime,
+    reason: str,
+    *,
+    drift: str | None = None,
+    exit_status: int | None = None,
+) -> dict[str, Any]:
     """What an end changes. What of the drifts was about a running program is over with it."""
     stays = [each for each in record.drifts if each == "stale_id"]
+    how = {"exit_status": exit_status} if status is Status.EXITED else {}
     return {
+        **how,
+        **_doing_no_more(status, at, reason, exit_status),
         "status": status,
         "since": at,
         "reason": reason,
@@ -164,6 +183,15 @@ def _ended(record: AgentRecord, status: Status, at: datetime, reason: str, drift
         "ended": record.ended if record.ended and not record.is_running else at,
         "drifts": [*stays, drift] if drift else stays,
     }
+
+
+def _doing_no_more(status: Status, at: datetime, reason: str, exit_status: int | None) -> dict[str, Any]:
+    """What somebody is said to be doing whose program ended: done or failed, and nothing where it was stopped."""
+    if status is Status.STOPPED:
+        return {"activity": None, "activity_since": None, "activity_reason": "", "decided_by": ""}
+    well = status is Status.EXITED and exit_status == 0
+    said = Activity.DONE if well else Activity.FAILED
+    return {"activity": said, "activity_since": at, "activity_reason": reason, "decided_by": "processes"}
 
 
 def _without(drifts: list[str], kind: str) -> list[str]:

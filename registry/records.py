@@ -6,6 +6,9 @@ from shared.events import AgentFacts, AgentState, Data
 from shared.ids import Id
 from shared.states import Status
 
+MOVING = ("activity", "activity_since", "activity_reason", "decided_by")
+"""What changes all the time while agents work: nothing that somebody would edit, or mind a moment late."""
+
 
 class AgentRecord(AgentFacts):
     """What `registry.yaml` says of one agent. Keys it does not know are people's, and stay in the file."""
@@ -14,6 +17,10 @@ class AgentRecord(AgentFacts):
 
     def state(self, agent: str) -> AgentState:
         return AgentState(agent=agent, **dict(self))
+
+    def differs_in_activity_only(self, other: "AgentRecord | None") -> bool:
+        """Whether nothing else than what the agent is doing differs from the other."""
+        return other is not None and other == self.model_copy(update={name: getattr(other, name) for name in MOVING})
 
     @property
     def is_running(self) -> bool:

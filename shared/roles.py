@@ -1,6 +1,6 @@
 """Who talks on the bus: the services that run, and the two kinds of people."""
 
-SERVICES = ("spawner", "reconciler", "registrar")
+SERVICES = ("spawner", "reconciler", "registrar", "monitor")
 
 PEOPLE = ("viewer", "operator")
 """A viewer reads; an operator may also command."""

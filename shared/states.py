@@ -13,6 +13,20 @@ class Status(StrEnum):
     GAVE_UP = "gave_up"  # it died more often than its restart policy allows
 
 
+class Activity(StrEnum):
+    """What an agent is doing."""
+
+    STARTING = "starting"  # its program runs and is not ready yet
+    WORKING = "working"
+    WAITING = "waiting"  # for the next prompt
+    NEEDS_APPROVAL = "needs_approval"  # a person is asked: for permission, or a question
+    LIMITED = "limited"  # its account's usage limit is reached
+    STALLED = "stalled"  # it waits longer than it promised or may
+    DONE = "done"  # its program ended, and well
+    FAILED = "failed"  # its program ended badly, or can't go on by itself: no credit, not logged in
+    UNKNOWN = "unknown"  # nothing tells
+
+
 class Desired(StrEnum):
     """What people want of an agent."""
 

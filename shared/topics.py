@@ -11,7 +11,17 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from shared.commands import Command, Reply
 from shared.errors import MusterError
-from shared.events import MAX_SEQ, SOURCE_PATTERN, AgentState, Data, Drift, Envelope, Lifecycle, ServiceState
+from shared.events import (
+    MAX_SEQ,
+    SOURCE_PATTERN,
+    ActivityEvent,
+    AgentState,
+    Data,
+    Drift,
+    Envelope,
+    Lifecycle,
+    ServiceState,
+)
 
 FRONT_DESK = "spawner"
 """Answers for the host what is addressed to nobody in particular: unknown verbs, unknown services."""
@@ -94,6 +104,7 @@ class Topic:
 AGENT_STATE = Topic("agent/{agent}/state", AgentState, ("registrar",), "the agent as it is now", retain=True)
 AGENT_LIFECYCLE = Topic("agent/{agent}/lifecycle", Lifecycle, ("spawner",), "what was done to the agent")
 AGENT_DRIFT = Topic("agent/{agent}/drift", Drift, ("reconciler",), "where registry and world differ")
+AGENT_ACTIVITY = Topic("agent/{agent}/activity", ActivityEvent, ("monitor",), "what the agent is doing")
 SERVICE_STATE = Topic(
     "service/{service}/state",
     ServiceState,
@@ -104,7 +115,7 @@ SERVICE_STATE = Topic(
 COMMAND = Topic("command/{verb}", Command, ("operator",), "plain JSON arguments; never retained")
 REPLY = Topic("reply/{command}", Reply, (EVERY_SERVICE,), "the answer to a command")
 
-EVENTS = (AGENT_LIFECYCLE, AGENT_DRIFT)
+EVENTS = (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_ACTIVITY)
 STATES = (AGENT_STATE, SERVICE_STATE)
 TOPICS = (*STATES, *EVENTS, COMMAND, REPLY)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from registry import AgentRecord, EndedSession, endings, fold
 from registry.kept import AGENT, Kept, KeptReader
+from shared.events import StatusChanged
 from shared.following import Heard
 from shared.turn import Turn
 
@@ -44,7 +45,8 @@ class Book:
         )
 
     def fold(self, heard: Iterable[Heard]) -> None:
-        for each in heard:
+        # Services are read one after the other: what an agent is doing may come before the word that it was started.
+        for each in sorted(heard, key=lambda one: isinstance(one.envelope.data, StatusChanged)):
             agent = each.envelope.data.agent
             before = self.records.get(agent)
             after = fold(before, each.envelope)

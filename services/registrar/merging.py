@@ -9,10 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from registry import AgentRecord
+from registry.records import MOVING
 from shared.states import Desired
 
 PEOPLES = ("reason", "role", "parent", "level", "job")
 """What anybody may write. The rest are facts, and `desired` is a wish."""
+FACTS = tuple(name for name in AgentRecord.model_fields if name not in (*PEOPLES, *MOVING, "desired"))
+"""What people are told of when it was put back. What an agent is doing has changed again by then anyhow."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,8 @@ def _key(record: AgentRecord) -> tuple[object, ...]:
 
 
 def _facts(record: AgentRecord) -> list[object]:
-    return [getattr(record, name) for name in AgentRecord.model_fields if name not in PEOPLES and name != "desired"]
+    return [getattr(record, name) for name in FACTS]
 
 
 def _differing(theirs: AgentRecord, ours: AgentRecord) -> tuple[str, ...]:
-    names = (name for name in AgentRecord.model_fields if name not in PEOPLES and name != "desired")
-    return tuple(name for name in names if getattr(theirs, name) != getattr(ours, name))
+    return tuple(name for name in FACTS if getattr(theirs, name) != getattr(ours, name))

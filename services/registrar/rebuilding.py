@@ -8,7 +8,9 @@ from typing import Any
 from registry import AgentRecord, EndedSession, endings, fold
 from shared.events import Envelope
 from shared.journal import Journal
-from shared.topics import AGENT_DRIFT, AGENT_LIFECYCLE, Malformed, Space, locate
+from shared.topics import AGENT_ACTIVITY, AGENT_DRIFT, AGENT_LIFECYCLE, Malformed, Space, locate
+
+TOLD = (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_ACTIVITY)
 
 
 def refold(journal: Journal, space: Space) -> tuple[dict[str, AgentRecord], dict[str, EndedSession]]:
@@ -41,7 +43,7 @@ def _events(journal: Journal, space: Space) -> Iterator[Envelope[Any]]:
         while entries := journal.entries(source, after):
             for entry in entries:
                 located = locate(entry.topic, space.prefix)
-                if located is not None and located[0] == space.host and located[1] in (AGENT_LIFECYCLE, AGENT_DRIFT):
+                if located is not None and located[0] == space.host and located[1] in TOLD:
                     try:
                         yield located[1].read(entry.payload)
                     except Malformed:  # of a version that this one does not know

@@ -18,7 +18,7 @@ from shared.events import Data
 from shared.fleet import FleetFile
 from shared.journal import Journal
 from shared.log import Log
-from shared.topics import AGENT_DRIFT, AGENT_LIFECYCLE, AGENT_STATE, Topic
+from shared.topics import AGENT_ACTIVITY, AGENT_DRIFT, AGENT_LIFECYCLE, AGENT_STATE, Topic
 from shared.turn import Asked, Turn
 
 GATHERS_S = 0.03
@@ -32,11 +32,13 @@ SAYS_FOR = timedelta(seconds=60)
 """How long our state tells that an edit was not taken up as it stands."""
 PRUNES_EVERY = timedelta(seconds=60)
 LATE_SAVES = timedelta(seconds=0.5)
+WRITES_ACTIVITY_EVERY = timedelta(seconds=1)
+"""Agents take up work and end it all the time: the states tell it at once, and the file so often at most."""
 
 
 class Registrar:
     name: ClassVar[str] = "registrar"
-    follows: ClassVar[tuple[Topic, ...]] = (AGENT_LIFECYCLE, AGENT_DRIFT)
+    follows: ClassVar[tuple[Topic, ...]] = (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_ACTIVITY)
     hints: ClassVar[tuple[Topic, ...]] = ()
     owns: ClassVar[tuple[Topic, ...]] = (AGENT_STATE,)
 
@@ -59,6 +61,7 @@ class Registrar:
         self._said = ""
         self._said_until: datetime | None = None
         self._pruned_at: datetime | None = None
+        self._written_at: datetime | None = None
 
     def states(self) -> Iterable[Data]:
         return [record.state(agent) for agent, record in self._shown.items()]
@@ -85,10 +88,16 @@ class Registrar:
             if (kept.record if kept is not None else None) != record:
                 self._looked = False
             elif record is not None:
-                self._versions[agent].append(record)
+                self._note_version(agent, record)
         self._touched = {}
         for agent in self._versions.keys() - book.records.keys():
             del self._versions[agent]
+
+    def _note_version(self, agent: str, record: AgentRecord) -> None:
+        versions = self._versions[agent]
+        if versions and record.differs_in_activity_only(versions[-1]):
+            versions.pop()  # a busy agent would soon have driven out all that an editor may have begun with
+        versions.append(record)
 
     def _begin_with_file(self, book: Book) -> None:
         with suppress(MusterError):  # told when it is read again
@@ -204,13 +213,27 @@ class Registrar:
         pruned = self._prune(turn, book)
         changes = {agent: record for agent, record in book.records.items() if self._is_news(agent, record)}
         gone = book.gone & self._seen.keys()
+        if not (gone or book.ended or pruned) and self._can_wait(turn, changes):
+            changes = {}
         if changes or gone or book.ended or pruned:
+            self._written_at = turn.now
             self._file.write(changes, gone - changes.keys(), book.ended, pruned)
             turn.gather(GATHERS_S)
             turn.again_at(turn.now + LATE_SAVES)  # somebody may save into the file that was just replaced
         self._touched |= dict.fromkeys(gone) | changes
         self._seen = self._file.records()
         book.written()
+
+    def _can_wait(self, turn: Turn, changes: Mapping[str, AgentRecord]) -> bool:
+        """Whether there is nothing to write but what agents are doing, and that was just written."""
+        if not changes or self._written_at is None:
+            return False
+        if not timedelta(0) <= turn.now - self._written_at < WRITES_ACTIVITY_EVERY:  # the clock may be set back
+            return False
+        can_wait = all(record.differs_in_activity_only(self._seen.get(agent)) for agent, record in changes.items())
+        if can_wait:
+            turn.again_at(self._written_at + WRITES_ACTIVITY_EVERY)
+        return can_wait
 
     def _is_news(self, agent: str, record: AgentRecord) -> bool:
         seen = self._seen.get(agent)

@@ -3,6 +3,7 @@
 Events are in the past tense and never change once told. States are retained: the newest one is the truth.
 """
 
+from shared.events.activity import ActivityEvent, ApprovalNeeded, StatusChanged
 from shared.events.drift import (
     Drift,
     DriftResolved,
@@ -34,6 +35,7 @@ from shared.events.states import AgentFacts, AgentState, ServiceState
 __all__ = [
     "MAX_SEQ",
     "SOURCE_PATTERN",
+    "ActivityEvent",
     "AgentAdopted",
     "AgentDeleted",
     "AgentEvent",
@@ -46,6 +48,7 @@ __all__ = [
     "AgentSpawned",
     "AgentState",
     "AgentStopped",
+    "ApprovalNeeded",
     "Data",
     "Drift",
     "DriftResolved",
@@ -60,6 +63,7 @@ __all__ = [
     "ServiceState",
     "SessionMissing",
     "StaleId",
+    "StatusChanged",
     "Unregistered",
     "WrongBackend",
 ]

@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, Field
 
 from shared.events.envelope import Data
 from shared.ids import Id
-from shared.states import Desired, Presence, Status
+from shared.states import Activity, Desired, Presence, Status
 
 
 class AgentFacts(Data):
@@ -16,6 +16,10 @@ class AgentFacts(Data):
     desired: Desired
     since: AwareDatetime = Field(description="Since when it has had this status.")
     reason: str = Field(description="Why it has it.")
+    activity: Activity | None = Field(default=None, description="What it is doing; none: nothing was told yet.")
+    activity_since: AwareDatetime | None = Field(default=None, description="Since when it is doing that.")
+    activity_reason: str = Field(default="", description="By what that is known, for people.")
+    decided_by: str = Field(default="", description="The source that was believed: hooks, live_file, transcript, ….")
     role: str = ""
     backend: Id
     workspace: str

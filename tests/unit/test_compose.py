@@ -20,7 +20,7 @@ HOME_OF_SCHEMA = ("check-jsonschema", "0.39.0", "14ce5c94871c551268ea948ffe21e9f
 
 ENVIRONMENT = {"MUSTER_FLEET_DIR": "/srv/fleet", "MUSTER_UID": "1000", "MUSTER_GID": "1001", "HOME": "/home/ada"}
 OURS = ("prepare", *SERVICES, "board")
-NEED_TMUX = {"spawner", "reconciler"}
+NEED_TMUX = ("spawner", "reconciler", "monitor")
 
 COMPOSE = load(ENVIRONMENT)
 ALL: dict[str, dict[str, Any]] = COMPOSE["services"]

@@ -1,0 +1,1 @@
+"""What each agent is doing, from all that can be seen of it."""

@@ -1,0 +1,25 @@
+"""Wiring only."""
+
+import sys
+
+from registry import RegistryFile
+from services.monitor.service import Monitor
+from shared.hooks.spool import Spool
+from shared.process import Wiring, serve
+from shared.tmux import Tmux
+
+GATHERS_S = 0.05
+"""Agents at work call hooks all the time: what comes within so long is heard together."""
+
+
+def build(wiring: Wiring) -> Monitor:
+    tmux = Tmux(wiring.fleet.declared.tmux.socket, on_change=wiring.nudge)
+    spool = Spool(
+        wiring.fleet.home / "hooks", lambda said: wiring.log.warning("a hook could not be heard", reason=said)
+    )
+    spool.listen(lambda: wiring.nudge(GATHERS_S))
+    return Monitor(wiring.fleet_file, RegistryFile(wiring.fleet.registry), tmux, wiring.journal, spool, wiring.log)
+
+
+if __name__ == "__main__":
+    sys.exit(serve(Monitor.name, build))

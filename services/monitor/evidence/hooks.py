@@ -1,0 +1,186 @@
+"""What the agent's own hooks tell: of the main agent and of each subagent apart. Pure.
+
+Claude Code, Codex and Gemini CLI call a hook at the same moments by different names. What they do not tell (Escape
+on a dialog, Escape while it thinks, a kill) is left to the other sources: a later word of theirs counts for more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from services.monitor.evidence.evidence import Evidence, Source
+from shared.states import Activity
+
+MAIN = ""
+
+URGENCY = (
+    *(Activity.NEEDS_APPROVAL, Activity.WORKING, Activity.LIMITED, Activity.FAILED),
+    *(Activity.STALLED, Activity.STARTING, Activity.WAITING, Activity.DONE, Activity.UNKNOWN),
+)
+"""Of a session's main agent and subagents, what the first in this order does is what the session does."""
+
+ASKING_TOOLS = ("AskUserQuestion", "ExitPlanMode", "ask_user", "request_user_input")
+"""Tools whose use is a question to a person."""
+
+ENDED_BY: Mapping[str, Activity] = {
+    "rate_limit": Activity.LIMITED,
+    "authentication_failed": Activity.FAILED,
+    "oauth_org_not_allowed": Activity.FAILED,
+    "billing_error": Activity.FAILED,
+}
+"""What `StopFailure` means; after any other error the agent waits for somebody to say it again."""
+
+GOES_ON = ("clear", "resume")
+"""Reasons for the end of a conversation with which its program does not end."""
+WIDEST = 300
+
+
+@dataclass(frozen=True)
+class Part:
+    """The main agent, or one subagent."""
+
+    says: Activity
+    at: float
+    why: str
+    command: str = ""
+    """The command that it asked permission for, or runs."""
+
+
+@dataclass(frozen=True)
+class Hooked:
+    """All that was told so far of one session. Kept over restarts."""
+
+    conversation: str = ""
+    parts: Mapping[str, Part] = field(default_factory=dict)
+
+    def evidence(self) -> Evidence | None:
+        """What the session does: the most urgent of what its parts do."""
+        if not self.parts:
+            return None
+        name, part = min(self.parts.items(), key=lambda each: (URGENCY.index(each[1].says), -each[1].at))
+        why = f"subagent {name}: {part.why}" if name else part.why
+        return Evidence(Source.HOOKS, part.says, part.at, why, part=name)
+
+    @property
+    def asked_for(self) -> Part | None:
+        """The command for which permission was asked last, if nothing was heard of it since."""
+        asking = [part for part in self.parts.values() if part.says is Activity.NEEDS_APPROVAL and part.command]
+        return max(asking, key=lambda part: part.at, default=None)
+
+    @property
+    def said_goodbye(self) -> bool:
+        main = self.parts.get(MAIN)
+        return main is not None and main.says is Activity.DONE
+
+    @property
+    def subagents(self) -> dict[str, Activity]:
+        return {name: part.says for name, part in self.parts.items() if name != MAIN}
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def read(cls, kept: Mapping[str, Any] | None) -> "Hooked":
+        parts = (kept or {}).get("parts") or {}
+        read = {name: Part(**{**part, "says": Activity(part["says"])}) for name, part in parts.items()}
+        return cls((kept or {}).get("conversation") or "", read)
+
+
+def take(known: Hooked, payload: Mapping[str, Any], at: float) -> Hooked:
+    """What is known after one more call of a hook. The same call twice changes nothing; an older one neither."""
+    event, conversation = _text(payload.get("hook_event_name")), _text(payload.get("session_id"))
+    if conversation and known.conversation and conversation != known.conversation:
+        if not _begins(event, payload):
+            return known  # of another program: an agent may run one of its own kind
+        known = Hooked()
+    known = replace(known, conversation=conversation or known.conversation)
+    name = _text(payload.get("agent_id"))
+    before = known.parts.get(name)
+    if before is not None and before.at > at:
+        return known
+    if event == "Interrupt":  # which ends what subagents do, too
+        return replace(known, parts={MAIN: Part(Activity.WAITING, at, "it was interrupted")})
+    if event == "SubagentStop":
+        return replace(known, parts={each: part for each, part in known.parts.items() if each != name or not name})
+    part = _part(event, payload, at)
+    if _is_known(event, payload, known):
+        return known
+    return known if part is None else replace(known, parts={**known.parts, name: part})
+
+
+def _is_known(event: str, payload: Mapping[str, Any], known: Hooked) -> bool:
+    """Claude tells of a dialog as it opens, and a while later once more in a notice that says less of it."""
+    is_notice = event == "Notification" and payload.get("notification_type") == "permission_prompt"
+    return is_notice and any(part.says is Activity.NEEDS_APPROVAL for part in known.parts.values())
+
+
+def _begins(event: str, payload: Mapping[str, Any]) -> bool:
+    """Whether the program that we know goes on with another conversation. Another program starts with its first."""
+    return event == "SessionStart" and payload.get("source") in GOES_ON
+
+
+def _part(event: str, payload: Mapping[str, Any], at: float) -> Part | None:
+    tool, doing = _text(payload.get("tool_name")), _doing(payload)
+    match event:
+        case "SessionStart":
+            source = _text(payload.get("source")) or "startup"
+            # A conversation is made shorter in the middle of the work.
+            return None if source == "compact" else Part(Activity.WAITING, at, f"its session began ({source})")
+        case "UserPromptSubmit" | "BeforeAgent":
+            return Part(Activity.WORKING, at, "a prompt was sent to it")
+        case "PreToolUse" | "BeforeTool" if tool in ASKING_TOOLS:
+            return Part(Activity.NEEDS_APPROVAL, at, f"it asks a question ({tool})")
+        case "PreToolUse" | "BeforeTool":
+            return Part(Activity.WORKING, at, f"it uses {doing}", _command(payload))
+        case "PermissionRequest":
+            return Part(Activity.NEEDS_APPROVAL, at, f"it asks for permission: {doing}", _command(payload))
+        case "PostToolUse" | "PostToolUseFailure" | "AfterTool" | "PermissionDenied":
+            return Part(Activity.WORKING, at, f"it has used {tool}")
+        case "PreCompact" | "PreCompress":
+            return Part(Activity.WORKING, at, "it makes its conversation shorter")
+        case "SubagentStart":
+            return Part(Activity.WORKING, at, f"it was started ({_text(payload.get('agent_type')) or 'subagent'})")
+        case "Notification":
+            return _notified(payload, at)
+        case "Stop" | "AfterAgent":
+            return Part(Activity.WAITING, at, "its turn ended")
+        case "StopFailure":
+            return _failure(payload, at)
+        case "SessionEnd" if payload.get("reason") not in GOES_ON:
+            return Part(Activity.DONE, at, f"its session ended ({_text(payload.get('reason')) or 'no reason given'})")
+    return None
+
+
+def _notified(payload: Mapping[str, Any], at: float) -> Part | None:
+    said = _text(payload.get("message"))
+    match payload.get("notification_type"):
+        case "permission_prompt" | "ToolPermission" | "elicitation_dialog":
+            return Part(Activity.NEEDS_APPROVAL, at, f"it asks for permission: {_doing(payload) or said}"[:WIDEST])
+        case "idle_prompt":
+            return Part(Activity.WAITING, at, "it waits for a prompt")
+    return None
+
+
+def _failure(payload: Mapping[str, Any], at: float) -> Part:
+    error = _text(payload.get("error")) or "unknown"
+    said = _text(payload.get("last_assistant_message")) or _text(payload.get("error_details"))
+    why = f"its turn ended with {error}" + (f": {said}" if said else "")
+    return Part(ENDED_BY.get(error, Activity.WAITING), at, why[:WIDEST])
+
+
+def _doing(payload: Mapping[str, Any]) -> str:
+    """A tool and what it is used for, in a few words."""
+    tool, given = _text(payload.get("tool_name")), payload.get("tool_input")
+    found = given if isinstance(given, Mapping) else {}
+    about = next((_text(found[key]) for key in ("command", "cmd", "file_path", "path", "url") if found.get(key)), "")
+    return " ".join(f"{tool}: {about}".split())[:WIDEST] if about else tool
+
+
+def _command(payload: Mapping[str, Any]) -> str:
+    given = payload.get("tool_input")
+    found = given.get("command") or given.get("cmd") if isinstance(given, Mapping) else ""
+    return " ".join(map(str, found)) if isinstance(found, list) else _text(found)
+
+
+def _text(found: Any) -> str:
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,110 @@
+"""Claude Code's live file, `sessions/<pid>.json`: it says what it is doing, and since when (measured with 2.1.197).
+
+It is written when the status changes, and not during a long turn: what it says is true until it says something else,
+for as long as its process lives. It is not written in one go, so it may be seen half written.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from services.monitor.evidence.evidence import Evidence, Source
+from services.monitor.evidence.file_state import FileState, state_of
+from shared.identity.reading import conversation, json_in
+from shared.processes import Process
+from shared.states import Activity
+
+Document = dict[str, Any]
+
+SLACK_S = 2.0
+"""How much earlier than its process a live file may seem to be, by clocks that count whole seconds."""
+UNREADABLE_AT_MOST = 4
+"""So many looks in a row find it half written before it counts as broken."""
+MENU = "dialog open"
+"""What it waits for with any menu of its own open: one that asks, one that a person opened, or one about a limit."""
+
+
+def claim_of(document: Document) -> Evidence | None:
+    """What a live file says. Pure."""
+    at = _at(document)
+    waits_for = document.get("waitingFor")
+    match document.get("status"):
+        case "busy":
+            return Evidence(Source.LIVE_FILE, Activity.WORKING, at, "its live file says busy", "busy")
+        case "idle":
+            return Evidence(Source.LIVE_FILE, Activity.WAITING, at, "its live file says idle", "idle")
+        case "shell":  # its turn is over, and it takes a prompt; the command may run for days
+            why = "its live file says idle, with a command of its own in the background"
+            return Evidence(Source.LIVE_FILE, Activity.WAITING, at, why, "shell")
+        case "waiting":
+            what = waits_for if isinstance(waits_for, str) and waits_for else "a person"
+            why = f"its live file says waiting: {what[:100]}"
+            return Evidence(Source.LIVE_FILE, Activity.NEEDS_APPROVAL, at, why, "menu" if what == MENU else "waiting")
+        case _:
+            return None
+
+
+def _at(document: Document) -> float:
+    for name in ("statusUpdatedAt", "updatedAt", "startedAt"):
+        found = document.get(name)
+        if isinstance(found, int | float):
+            return found / 1000
+    return 0.0
+
+
+def is_of(document: Document, process: Process) -> bool:
+    """Whether a live file is of this process, and not of an earlier one of its number."""
+    if document.get("pid") != process.pid:
+        return False
+    if process.ticks is not None and "procStart" in document:
+        return str(document["procStart"]) == str(process.ticks)
+    started = document.get("startedAt")
+    return isinstance(started, int | float) and started / 1000 >= process.started - SLACK_S
+
+
+class LiveFileReader:
+    """Of one process. Whether that still lives is the caller's to know: its file stays behind when it is killed."""
+
+    def __init__(self, path: Path, process: Process) -> None:
+        self._path = path
+        self._process = process
+        self._seen: FileState | None = None
+        self._unreadable = 0
+        self._document: Document = {}
+        self._claim: Evidence | None = None
+
+    @property
+    def version(self) -> str | None:
+        """The version of the program, once its file says so."""
+        found = self._document.get("version")
+        return found if isinstance(found, str) else None
+
+    @property
+    def conversation(self) -> str | None:
+        """The conversation that is on the screen, once its file says so."""
+        return conversation(self._document.get("sessionId"))
+
+    def read(self) -> Evidence | None:
+        """What it says now. An unchanged file costs one `stat`."""
+        state = state_of(self._path)
+        if state is None:
+            self._forget()
+        elif state != self._seen:
+            document = json_in(self._path)
+            if isinstance(document, dict):
+                self._take(document, state)
+            else:
+                self._wait_for_the_rest()
+        return self._claim
+
+    def _take(self, document: Document, state: FileState) -> None:
+        self._seen, self._unreadable = state if state.is_settled else None, 0
+        self._document = document if is_of(document, self._process) else {}
+        self._claim = claim_of(self._document)
+
+    def _wait_for_the_rest(self) -> None:
+        self._unreadable += 1
+        if self._unreadable >= UNREADABLE_AT_MOST:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._seen, self._unreadable, self._document, self._claim = None, 0, {}, None

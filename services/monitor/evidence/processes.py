@@ -1,0 +1,123 @@
+"""What an agent's processes tell: that it starts, that a command it asked permission for runs, and how it ended."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from services.monitor.evidence.evidence import Evidence, Source
+from services.monitor.evidence.hooks import Part
+from shared.fleet import Backend, Deliver
+from shared.processes import Process, Processes, is_there
+from shared.states import Activity
+from shared.tmux import Pane
+
+EARLIER_S = 0.5
+"""How much earlier than the question a command may seem to have started, by clocks that count in ticks."""
+SHOWN = 80
+AROUND = " \t\n'\"\\"
+"""What shells and agents put around and into a command."""
+WITHIN_WORDS = ("_", "-", ".", "/")
+SAYS_HOW_WITHIN_S = 2.0
+"""tmux may see that a program has ended before it knows how."""
+SEEN_WITHIN_S = 0.4
+"""A program may be gone before tmux sees that its pane is dead."""
+
+
+@dataclass
+class ProcessReader:
+    """One agent's. `look` gives the processes of this moment, and costs something: it is asked for when it matters."""
+
+    look: Callable[[], Processes]
+    _ended_at: float | None = None
+
+    def read(
+        self,
+        backend: Backend,
+        pane: Pane,
+        process: Process | None,
+        now: float,
+        *,
+        asked_for: Part | None = None,
+        said_goodbye: bool = False,
+    ) -> Evidence | None:
+        """`process`: the agent's program, where it was found; `asked_for`: what it asked permission for last."""
+        if (ended := self._ended(pane, process, now, said_goodbye=said_goodbye)) is not None:
+            return ended
+        if asked_for is not None and (runs := self._approved(process or pane.pid, asked_for)) is not None:
+            return runs
+        if backend.deliver is Deliver.EXEC:
+            return Evidence(
+                Source.PROCESSES, Activity.WORKING, pane.created, "its program runs, and ends when it is done"
+            )
+        if now - pane.created < backend.ready_within_s:
+            return Evidence(
+                Source.PROCESSES, Activity.STARTING, pane.created, "its program has just started", weak=True
+            )
+        return None
+
+    def is_ending(self, pane: Pane, process: Process | None, now: float) -> bool:
+        """Whether it has ended, and how is about to be known: nothing should be concluded before that."""
+        if (pane.dead and pane.dead_status is not None) or not _is_over(pane, process):
+            return False
+        self._ended_at = self._ended_at or now
+        return now - self._ended_at < (SAYS_HOW_WITHIN_S if pane.dead else SEEN_WITHIN_S)
+
+    def _ended(self, pane: Pane, process: Process | None, now: float, *, said_goodbye: bool) -> Evidence | None:
+        if not _is_over(pane, process):
+            self._ended_at = None
+            return None
+        self._ended_at = self._ended_at or now
+        if not pane.dead:
+            says = Activity.DONE if said_goodbye else Activity.FAILED
+            return Evidence(Source.PROCESSES, says, self._ended_at, "its program is gone from its pane", "gone")
+        status = pane.dead_status
+        well = status == 0 or (status is None and said_goodbye)
+        says = Activity.DONE if well else Activity.FAILED
+        return Evidence(Source.PROCESSES, says, self._ended_at, f"its program ended {_how(status)}", "ended")
+
+    def _approved(self, top: Process | int, asked_for: Part) -> Evidence | None:
+        """A command for which permission was asked, and that runs: somebody gave it."""
+        wanted = _bare(asked_for.command)
+        if not wanted:
+            return None
+        processes = self.look()
+        for process in processes.below(top if isinstance(top, int) else top.pid)[1:]:
+            if process.started < asked_for.at - EARLIER_S:
+                continue
+            if _runs(wanted, " ".join(processes.arguments(process))):
+                why = f"the command that it asked for runs: {asked_for.command[:SHOWN]}"
+                return Evidence(
+                    Source.PROCESSES, Activity.WORKING, max(process.started, asked_for.at + 0.01), why, "approved"
+                )
+        return None
+
+
+def _is_over(pane: Pane, process: Process | None) -> bool:
+    return pane.dead or (process is not None and not is_there(process))
+
+
+def _bare(command: str) -> str:
+    """A command without what shells and agents put around and into it."""
+    return "".join(letter for letter in command if letter not in AROUND)
+
+
+def _runs(wanted: str, line: str) -> bool:
+    """Whether a bare command is in a command line, and not only as a part of longer words: `ls` is not in `tools`."""
+    places = [place for place, letter in enumerate(line) if letter not in AROUND]
+    bare = _bare(line)
+    at = bare.find(wanted)
+    while at >= 0:
+        first, last = places[at], places[at + len(wanted) - 1]
+        if not (_is_of_a_word(line[first - 1 : first]) or _is_of_a_word(line[last + 1 : last + 2])):
+            return True
+        at = bare.find(wanted, at + 1)
+    return False
+
+
+def _is_of_a_word(letter: str) -> bool:
+    return letter.isalnum() or letter in WITHIN_WORDS
+
+
+def _how(status: int | None) -> str:
+    if status is None:
+        return "and did not say how"
+    return f"by signal {-status}" if status < 0 else f"with status {status}"

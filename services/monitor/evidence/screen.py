@@ -1,0 +1,35 @@
+"""What an agent's screen tells, and since when it does."""
+
+import re
+
+from services.monitor.evidence.evidence import Evidence, Source
+from shared.fleet.backend import Backend
+from shared.screen import Sighting, read_signs
+from shared.states import Activity
+
+CHOICE = re.compile(r"[❯›●○>]")
+"""Marks what is chosen in a dialog: moving it does not make another dialog of it."""
+
+
+class ScreenReader:
+    """Reads the screens of one agent, one after the other, and remembers since when they say the same."""
+
+    def __init__(self) -> None:
+        self.sighting: Sighting | None = None
+        """What the last screen told; for a limit, its groups say when it is reset."""
+        self._same: tuple[Activity, str, str] | None = None
+        self._since = 0.0
+
+    def read(self, backend: Backend, screen: str, version: str | None, now: float) -> Evidence | None:
+        """What a styled screen, captured now, tells; None when it tells nothing."""
+        self.sighting = seen = read_signs(backend, screen, version)
+        if seen is None:
+            self._same = None
+            return None
+        rule = "" if seen.says is Activity.WORKING else seen.rule  # work shows now in one way, now in another
+        same = (seen.says, rule, "".join(CHOICE.sub("", seen.dialog).split()))
+        if same != self._same:
+            self._same, self._since = same, now
+        return Evidence(
+            Source.SCREEN, seen.says, self._since, seen.why, rule=seen.rule, weak=seen.weak, dialog=seen.dialog
+        )

@@ -1,0 +1,16 @@
+"""Muster's own scripted agent: it answers in its transcript at once, whatever it goes on to do on its screen."""
+
+from services.monitor.evidence.transcripts.reading import TURN_ENDED, Document, Reading
+from shared.states import Activity
+
+
+class DemoReading(Reading):
+    def _take(self, document: Document) -> None:
+        when = document["time"]
+        if not isinstance(when, int | float):
+            return
+        match document.get("who"):
+            case "user":
+                self._say(Activity.WORKING, when, f"took a prompt: {document.get('text')}", "prompt")
+            case "agent":
+                self._say(Activity.WAITING, when, "it has answered", TURN_ENDED, weak=True)

@@ -1,0 +1,232 @@
+"""Looks at every agent of the fleet, and tells what each is doing. It changes nothing."""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from registry import AgentRecord, RegistryFile
+from registry.reading import Records
+from services.monitor.evidence import Source
+from services.monitor.evidence.hooks import Hooked, take
+from services.monitor.explaining import explanation
+from services.monitor.fusion import Verdict, fuse
+from services.monitor.hearing import is_late, whose
+from services.monitor.rhythm import Rhythm
+from services.monitor.subject import Subject
+from services.monitor.told import BY_LOOKS, TOLD, Question, tell, tell_end
+from shared.commands import Explain
+from shared.errors import MusterError
+from shared.events import Data
+from shared.fleet import Backend, Fleet, FleetFile
+from shared.hooks.spool import AT_MOST, HookEvent, Spool
+from shared.journal import Journal
+from shared.log import Log
+from shared.processes import Processes
+from shared.screen import read_screen
+from shared.screen.fingerprints import fingerprint
+from shared.states import Activity
+from shared.tmux import Pane, Tmux
+from shared.tmux.server import socket_of
+from shared.topics import AGENT_DRIFT, AGENT_LIFECYCLE, Topic
+from shared.turn import Asked, Turn
+
+HOOKED = "hooked:"
+RECORDED_WITHIN_S = 5.0
+"""What is told of a session that the record does not know yet is not recorded: so long it waits for that."""
+
+
+class Monitor:
+    name: ClassVar[str] = "monitor"
+    follows: ClassVar[tuple[Topic, ...]] = ()
+    hints: ClassVar[tuple[Topic, ...]] = (AGENT_LIFECYCLE, AGENT_DRIFT)
+    owns: ClassVar[tuple[Topic, ...]] = ()
+
+    def __init__(
+        self, fleet_file: FleetFile, registry: RegistryFile, tmux: Tmux, journal: Journal, spool: Spool, log: Log
+    ) -> None:
+        self._fleet_file = fleet_file
+        self._records = Records(registry, journal)
+        self._tmux = tmux
+        self._spool = spool
+        self._log = log
+        self._subjects: dict[str, Subject] = {}
+        self._verdicts: dict[str, Verdict] = {}
+        self._processes: Processes | None = None
+        self._rhythm = Rhythm()
+        self._taken: list[HookEvent] = []
+        """Calls of hooks that were heard in the last turn, and can go once it is seen that they are remembered."""
+        self._nobodys: dict[str, HookEvent] = {}
+        """Calls of which it is not known whose they are, by their files: hooks that a user has installed are called by
+        all agents of that user, and some are adopted soon."""
+
+    def states(self) -> Iterable[Data]:
+        return ()
+
+    def step(self, turn: Turn) -> None:
+        self._fleet_file.refresh()
+        fleet = self._fleet_file.fleet
+        now = turn.now.timestamp()
+        self._processes = None
+        records = self._records.read(turn)
+        panes = self._tmux.glance(fleet.stamp)
+        self._meet(turn, fleet, records, panes)
+        self._hear(turn, panes, records)
+        self._capture(panes, now)
+        for agent, subject in self._subjects.items():
+            try:
+                self._judge(turn, fleet, subject, panes[agent], records.get(agent), now)
+            except MusterError:
+                raise
+            except Exception as error:  # noqa: BLE001 - an agent that is odd in some new way must not hide all others
+                turn.complain(f"what {agent} is doing can't be told: {type(error).__name__}: {error}")
+                self._log.failure(f"{agent} could not be judged", error)
+        for agent in [key.removeprefix(TOLD) for key, kept in turn.memory.items() if key.startswith(TOLD) and kept]:
+            if agent not in panes:
+                tell_end(turn, agent, records.get(agent))
+        for asked in turn.asked:
+            if isinstance(asked.command, Explain):
+                self._explain(turn, asked, asked.command.agent, records, panes)
+        turn.again_at(turn.now + timedelta(seconds=self._rhythm.next_look_s(now)))
+
+    # --- looking ---
+
+    def _look(self) -> Processes:
+        """One look a turn, and only if somebody asks."""
+        if self._processes is None:
+            self._processes = Processes.look()
+        return self._processes
+
+    def _meet(self, turn: Turn, fleet: Fleet, records: Mapping[str, AgentRecord], panes: Mapping[str, Pane]) -> None:
+        runs = {
+            agent: (pane.spawn, _backend_of(fleet, agent, records.get(agent), pane)) for agent, pane in panes.items()
+        }
+        for agent in [name for name, known in self._subjects.items() if runs.get(name) != (known.spawn, known.backend)]:
+            del self._subjects[agent]
+            self._verdicts.pop(agent, None)
+        for agent, (spawn, name) in runs.items():
+            if agent not in self._subjects and spawn and name:
+                kind = fleet.backends[name].transcript or name
+                kept = turn.recall(f"{HOOKED}{agent}") or {}
+                hooked = Hooked.read(kept.get("hooked")) if kept.get("spawn") == spawn else Hooked()
+                now = turn.now.timestamp()
+                self._subjects[agent] = Subject(agent, spawn, name, kind, self._look, now, hooked)
+
+    def _capture(self, panes: Mapping[str, Pane], now: float) -> None:
+        """The screens on which something may have changed since they were last looked at, all in one go."""
+        due = {
+            panes[agent].pane_id: (subject, panes[agent])
+            for agent, subject in self._subjects.items()
+            if self._rhythm.is_due(panes[agent], subject.captured_at, self._verdicts.get(agent), now)
+        }
+        for pane_id, screen in self._tmux.screens(list(due), styled=True).items():
+            subject, pane = due[pane_id]
+            subject.show(pane, screen, now)
+
+    # --- hooks ---
+
+    def _hear(self, turn: Turn, panes: Mapping[str, Pane], records: Mapping[str, AgentRecord]) -> None:
+        self._forget_heard(turn)
+        now, socket = turn.now.timestamp(), str(socket_of(self._fleet_file.fleet.declared.tmux.socket))
+        dropped: list[HookEvent] = []
+        heard: dict[str, Subject] = {}
+        events = self._spool.read(but=self._nobodys)
+        if len(events) == AT_MOST:
+            turn.again_at(turn.now)  # there are more
+        for event in sorted([*self._nobodys.values(), *events], key=lambda each: each.at):
+            agent = whose(event, panes, records, socket)
+            subject = self._subjects.get(agent) if agent is not None else None
+            if subject is None:
+                self._nobodys[event.file.name] = event
+                dropped += [event] if is_late(event, now) else []
+                continue
+            self._nobodys.pop(event.file.name, None)
+            subject.hooked = take(subject.hooked, event.payload, event.at)
+            self._taken.append(event)
+            heard[subject.agent] = subject
+        for agent, subject in heard.items():
+            kept = {"spawn": subject.spawn, "hooked": subject.hooked.document()}
+            if turn.recall(f"{HOOKED}{agent}") != kept:  # it may be known from a turn that was for nothing
+                turn.remember(f"{HOOKED}{agent}", kept)
+        self._spool.done(dropped)
+        for event in dropped:
+            del self._nobodys[event.file.name]
+        for key in [key for key, kept in turn.memory.items() if key.startswith(HOOKED) and kept]:
+            if key.removeprefix(HOOKED) not in panes:
+                turn.remember(key, None)
+
+    def _forget_heard(self, turn: Turn) -> None:
+        """Remove the calls that the last turn heard, if it was not for nothing; else they are heard again."""
+        if not self._taken:
+            return
+        remembered = all(
+            (turn.memory.get(f"{HOOKED}{agent}") or {}).get("hooked") == subject.hooked.document()
+            for agent, subject in self._subjects.items()
+            if subject.hooked.parts
+        )
+        if remembered:
+            self._spool.done(self._taken)
+        self._taken = []
+
+    # --- judging ---
+
+    def _judge(
+        self, turn: Turn, fleet: Fleet, subject: Subject, pane: Pane, record: AgentRecord | None, now: float
+    ) -> None:
+        backend = fleet.backends[subject.backend]
+        if subject.is_ending(pane, now):
+            return
+        subject.find(backend, pane, now)
+        verdict = fuse(subject.evidence(backend, pane, record, now), now)
+        self._verdicts[subject.agent] = verdict
+        self._rhythm.note(pane, verdict, now)
+        if verdict.again_at is not None:
+            turn.again_at(turn.now + timedelta(seconds=max(0.05, verdict.again_at - now)))
+        if (record is None or record.spawn != subject.spawn) and 0 <= now - subject.met < RECORDED_WITHIN_S:
+            return
+        question = self._question(backend, subject, verdict) if verdict.status is Activity.NEEDS_APPROVAL else None
+        tell(turn, subject.agent, subject.spawn, verdict, question, subject.hooked.subagents)
+
+    def _question(self, backend: Backend, subject: Subject, verdict: Verdict) -> Question | None:
+        winner = verdict.winner
+        if winner is None:
+            return None
+        reading = read_screen(backend, subject.screen)
+        seen = fingerprint(reading)
+        # A dialog is painted anew when somebody moves in it: where a hook told of it, that tells one from the next.
+        asking = [each.evidence for each in verdict.heard if each.evidence.source is Source.HOOKS]
+        hooks = asking[0] if asking and asking[0].says is Activity.NEEDS_APPROVAL else None
+        key = f"hook {hooks.at}" if hooks is not None else f"{BY_LOOKS}{seen}"
+        return Question(key, winner.at, winner.why, reading.dialog_text, seen)
+
+    # --- explaining ---
+
+    def _explain(
+        self, turn: Turn, asked: Asked, agent: str, records: Mapping[str, AgentRecord], panes: Mapping[str, Pane]
+    ) -> None:
+        subject, verdict = self._subjects.get(agent), self._verdicts.get(agent)
+        if subject is None or verdict is None:
+            known = agent in records or agent in panes or agent in self._fleet_file.fleet.agents
+            said = _why_not_watched(agent, records.get(agent), panes.get(agent), is_known=known)
+            turn.answer(asked, said, code="refused" if known else "unknown_agent")
+            return
+        found: dict[str, Any] = explanation(turn, subject, verdict)
+        turn.answer(asked, f"{agent} is {verdict.status.value}: {verdict.reason}", **found)
+
+
+def _backend_of(fleet: Fleet, agent: str, record: AgentRecord | None, pane: Pane) -> str | None:
+    """What runs in its session; None where nothing is known of that, or where it is no agent but a side service."""
+    declared = fleet.agents.get(agent)
+    known = record.backend if record is not None and record.spawn == pane.spawn else None
+    name = known or (declared.backend if declared is not None else None)
+    return name if name in fleet.backends else None  # which side services have none of
+
+
+def _why_not_watched(agent: str, record: AgentRecord | None, pane: Pane | None, *, is_known: bool) -> str:
+    if pane is not None:
+        backend = record.backend if record is not None else "an unknown backend"
+        return f"{agent} runs on {backend}, which is nothing that can be watched for what it is doing"
+    if record is None:
+        return (
+            f"{agent} was not started yet" if is_known else f"there is no agent {agent!r}; `muster status` lists them"
+        )
+    return f"{agent} does not run: {record.status.value} since {record.since:%Y-%m-%d %H:%M:%S %Z}, {record.reason}"

@@ -1,0 +1,140 @@
+"""One agent as the monitor watches it: what is known of its program, and the readers of its sources."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from registry import AgentRecord
+from services.monitor.evidence import Evidence
+from services.monitor.evidence.hooks import Hooked
+from services.monitor.evidence.live_file import LiveFileReader
+from services.monitor.evidence.processes import ProcessReader
+from services.monitor.evidence.screen import ScreenReader
+from services.monitor.evidence.title import TitleReader
+from services.monitor.evidence.transcripts import TranscriptReader, reader_for
+from shared.fleet import Backend
+from shared.identity.claude import live_files
+from shared.processes import Process, Processes, is_there, program_in, version_of
+from shared.tmux import Pane
+
+Look = Callable[[], Processes]
+
+SEEKS_S, SEEKS_AT_MOST_S = 0.5, 30.0
+"""A program that is not found in its pane is looked for again so soon, and half as often each time."""
+KEEPS_LIVE_FILE = "claude"
+"""The kind of agent that says in a file of its own what it is doing."""
+
+
+@dataclass
+class Subject:
+    """Of one session: a new one of the same agent begins anew."""
+
+    agent: str
+    spawn: str
+    backend: str
+    """The name of what runs it."""
+    kind: str
+    """What its backend names as the format of its files, or the backend's own name."""
+    look: Look
+    met: float
+    """When it was first seen."""
+    hooked: Hooked = field(default_factory=Hooked)
+    process: Process | None = None
+    version: str | None = None
+    screen: str = ""
+    """What was last captured."""
+    captured_at: float = float("-inf")
+    _shown_at: float = float("-inf")
+    """Since when the screen is known to show it."""
+    _screened: Evidence | None = None
+    _screened_by: tuple[Backend, str | None] | None = None
+    """The rules by which it was read: they may be edited, and the version may be known only later."""
+    _titled: Evidence | None = None
+    _titled_by: tuple[str, Backend, str | None] | None = None
+    _seek_at: float = float("-inf")
+    _sought: int = 0
+    _may_live: list[tuple[Process, Path]] = field(default_factory=list)
+    _live: LiveFileReader | None = None
+    _transcript: tuple[tuple[object, ...], TranscriptReader | None] | None = None
+    _on_screen: ScreenReader = field(default_factory=ScreenReader)
+    _in_title: TitleReader = field(default_factory=TitleReader)
+
+    def __post_init__(self) -> None:
+        self._running = ProcessReader(self.look)
+
+    def is_ending(self, pane: Pane, now: float) -> bool:
+        """Whether nothing should be concluded before it is known how its program ended."""
+        return self._running.is_ending(pane, self.process, now)
+
+    def find(self, backend: Backend, pane: Pane, now: float) -> None:
+        """Look for its program, where that is not known, or not there any more."""
+        if pane.dead or (self.process is not None and is_there(self.process)) or now < self._seek_at:
+            return
+        processes = self.look()
+        found = program_in(processes, backend, pane.pid)
+        self._sought += 1
+        self._seek_at = now + min(SEEKS_AT_MOST_S, SEEKS_S * 2.0 ** min(self._sought, 10))
+        if found is None:
+            return
+        self.process, self.version, self._sought, self._live = found, version_of(found), 0, None
+        self._may_live = list(live_files(processes, found)) if self.kind == KEEPS_LIVE_FILE else []
+        self._seek_at = now + SEEKS_S
+
+    def evidence(self, backend: Backend, pane: Pane, record: AgentRecord | None, now: float) -> list[Evidence]:
+        """All that can be told of it now."""
+        alive = not pane.dead and (self.process is None or is_there(self.process))
+        asked_for = self.hooked.asked_for if alive else None
+        found = [
+            self._running.read(
+                backend, pane, self.process, now, asked_for=asked_for, said_goodbye=self.hooked.said_goodbye
+            )
+        ]
+        if alive:  # what a program said that is gone is said no longer
+            found += [
+                self.hooked.evidence(),
+                self._live_file(),
+                self._in_transcript(record),
+                self._read_title(backend, pane, now),
+                self._read_screen(backend, now),
+            ]
+        return [each for each in found if each is not None]
+
+    def show(self, pane: Pane, screen: str, now: float) -> None:
+        """Take in what its screen shows now. The first look tells what has been there since it last changed."""
+        self._shown_at = min(now, pane.activity) if self.captured_at == float("-inf") else now
+        self.screen, self.captured_at, self._screened_by = screen, now, None
+
+    def _read_screen(self, backend: Backend, now: float) -> Evidence | None:
+        if self.captured_at != float("-inf") and self._screened_by != (backend, self.version):
+            at = self._shown_at if self._screened_by is None else now
+            self._screened = self._on_screen.read(backend, self.screen, self.version, at)
+            self._screened_by = (backend, self.version)
+        return self._screened
+
+    def _read_title(self, backend: Backend, pane: Pane, now: float) -> Evidence | None:
+        by = (pane.title, backend, self.version)
+        if self._titled_by != by:
+            at = min(now, pane.activity) if self._titled_by is None else now
+            self._titled = self._in_title.read(backend, pane.title, self.version, at)
+            self._titled_by = by
+        return self._titled
+
+    def _live_file(self) -> Evidence | None:
+        if self._live is None:
+            there = [(path, process) for process, path in self._may_live if path.is_file()]
+            if not there:
+                return None
+            self._live = LiveFileReader(*there[0])
+        said = self._live.read()
+        self.version = self._live.version or self.version
+        return said
+
+    def _in_transcript(self, record: AgentRecord | None) -> Evidence | None:
+        if record is None or record.transcript is None:
+            return None
+        since = self.process.started if self.process is not None else None
+        key = (record.transcript, record.conversation, since)
+        if self._transcript is None or self._transcript[0] != key:
+            self._transcript = (key, reader_for(self.kind, Path(record.transcript), record.conversation, since=since))
+        reader = self._transcript[1]
+        return reader.read() if reader is not None else None

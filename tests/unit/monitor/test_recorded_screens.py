@@ -1,0 +1,244 @@
+"""What the screens and titles of the real programs tell, each alone: right, or nothing, or only a hint.
+
+They were recorded at several widths. A screen that tells something wrong for certain is a failure; the situations in
+which it tells nothing, or hints at the wrong thing, are listed here, so that a change of them is seen.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from shared.fleet.shipped import shipped
+from shared.screen import Sighting, read_signs, read_title, unstyle
+from tests.unit.shared.test_screen import BOXES
+
+RECORDED = Path(__file__).parents[2] / "real_agents" / "recorded"
+
+
+@dataclass(frozen=True)
+class Case:
+    program: str
+    version: str
+    situation: str
+    columns: int
+    expected: str
+    screen: str
+    title: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.program}/{self.situation}"
+
+    def by_screen(self, program: str | None = None) -> Sighting | None:
+        return read_signs(shipped()[program or self.program], self.screen, None if program else self.version)
+
+    def by_title(self) -> Sighting | None:
+        return read_title(shipped()[self.program], self.title, self.version)
+
+
+@cache
+def cases() -> list[Case]:
+    """Of programs that run: what a dead one left on its screen is not asked."""
+    return list(_read())
+
+
+def _read() -> Iterator[Case]:
+    for path in sorted(RECORDED.rglob("*@*.json")):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not found["dead"]:
+            yield Case(
+                found["cli"],
+                found["version"],
+                found["situation"],
+                found["columns"],
+                found["expected"],
+                "\n".join(found["screen"]),
+                found["title"],
+            )
+
+
+IDS = [f"{case.program}-{case.version}-{case.situation}@{case.columns}" for case in cases()]
+
+
+def test_there_are_recordings_of_every_program_that_was_measured() -> None:
+    assert {case.program for case in cases()} == {"claude", "codex", "gemini", "opencode"}
+
+
+@pytest.mark.parametrize("case", cases(), ids=IDS)
+def test_a_screen_tells_nothing_wrong(case: Case) -> None:
+    seen = case.by_screen()
+    assert seen is None or seen.weak or seen.says.value == case.expected, seen
+
+
+@pytest.mark.parametrize("case", cases(), ids=IDS)
+def test_a_title_tells_nothing_wrong(case: Case) -> None:
+    seen = case.by_title()
+    assert seen is None or seen.weak or seen.says.value == case.expected, seen
+
+
+@pytest.mark.parametrize("case", cases(), ids=IDS)
+def test_a_screen_tells_nothing_wrong_where_the_version_is_not_known(case: Case) -> None:
+    seen = read_signs(shipped()[case.program], case.screen)
+    assert seen is None or seen.weak or seen.says.value == case.expected, seen
+
+
+@pytest.mark.parametrize("case", cases(), ids=IDS)
+def test_a_limit_is_told_with_its_reset(case: Case) -> None:
+    seen = case.by_screen()
+    if seen is not None and seen.says.value == "limited" and case.situation not in WITHOUT_RESET:
+        assert seen.groups.get("reset"), seen
+
+
+WITHOUT_RESET = ("limit-api", "limit-per_day", "limit-per_day-dismissed")
+"""The program is told none, or does not say it."""
+
+
+def _blind(sightings: list[tuple[Case, Sighting | None]]) -> dict[str, str]:
+    """By situation: what is told where it is not the truth for certain."""
+    found: dict[str, set[str]] = {}
+    for case, seen in sightings:
+        if seen is None:
+            found.setdefault(case.where, set()).add("nothing")
+        elif seen.weak and seen.says.value != case.expected:
+            found.setdefault(case.where, set()).add(f"seems {seen.says.value}")
+    return {where: ", ".join(sorted(told)) for where, told in sorted(found.items())}
+
+
+SCREENS_BLIND_IN = {
+    "codex/streaming": "seems waiting",  # its status line is away while words come
+    "codex/subagent-background": "seems waiting",  # the main conversation has ended
+}
+"""The screen alone tells nothing there, or hints at the wrong thing."""
+TITLES_TELL = {
+    "claude-2.1.197": {
+        "failed": "seems waiting",
+        "limited": "seems waiting",
+        "needs_approval": "nothing, seems waiting",
+        "waiting": "seems waiting",
+        "working": "working",
+    },
+    "claude-2.1.325": dict.fromkeys(("failed", "limited", "needs_approval", "waiting", "working"), "nothing"),
+    "codex-0.166.0": {
+        "failed": "nothing",
+        "limited": "nothing",
+        "needs_approval": "needs_approval, nothing",  # nothing before it is trusted
+        "waiting": "nothing",
+        "working": "nothing, working",  # nothing when only a subagent works
+    },
+    "gemini-0.61.0": {
+        "failed": "seems waiting",
+        "limited": "seems waiting, seems working",
+        "needs_approval": "needs_approval, seems waiting",
+        "waiting": "seems waiting",
+        "working": "seems working",
+    },
+    "opencode-1.18.33": dict.fromkeys(("failed", "limited", "needs_approval", "waiting", "working"), "nothing"),
+}
+"""By program and by what is true."""
+
+
+def test_where_a_screen_alone_is_blind() -> None:
+    assert _blind([(case, case.by_screen()) for case in cases()]) == SCREENS_BLIND_IN
+
+
+def test_what_a_title_alone_tells() -> None:
+    for case in cases():
+        seen = case.by_title()
+        told = "nothing" if seen is None else f"{'seems ' if seen.weak else ''}{seen.says.value}"
+        assert told in TITLES_TELL[f"{case.program}-{case.version}"][case.expected].split(", "), case.where
+
+
+def test_a_screen_is_read_quickly() -> None:
+    """Rules that go back and forth over a row take a hundred times as long; a loaded machine takes ten."""
+    for case in cases():
+        case.by_screen()  # patterns are compiled once
+    since = time.process_time()
+    for case in cases():
+        case.by_screen()
+    assert (time.process_time() - since) / len(cases()) < 0.01
+
+
+# --- what is only quoted ---
+
+
+def _claude(rows: list[str]) -> str:
+    shown = "\n     ".join(rows)
+    return f"❯ show it\n\n● Bash(cat log)\n  ⎿  {shown}\x1b[0m\n\n● That is it.\n\n✻ Baked for 1s\n\n{BOXES['claude']}"
+
+
+def _claude_saying(rows: list[str]) -> str:
+    shown = "\n  ".join(rows)
+    return f"❯ show it\n\n● {shown}\x1b[0m\n\n{BOXES['claude']}"
+
+
+def _codex(rows: list[str]) -> str:
+    shown = "\n    ".join(rows)
+    return f"› show it\n\n• Ran cat log\n  └ {shown}\x1b[0m\n\n• That is it.\n\n{BOXES['codex']}"
+
+
+def _codex_saying(rows: list[str]) -> str:
+    shown = "\n  ".join(rows)
+    return f"› show it\n\n• {shown}\x1b[0m\n\n{BOXES['codex']}"
+
+
+def _gemini(rows: list[str]) -> str:
+    shown = "\x1b[0m │\n│ ".join(rows)
+    frame = "─" * 60
+    return f" > show it\n\n╭{frame}╮\n│ {shown}\x1b[0m │\n╰{frame}╯\n\n✦ That is it.\n\n{BOXES['gemini']}"
+
+
+def _gemini_saying(rows: list[str]) -> str:
+    shown = "\n  ".join(rows)
+    return f" > show it\n\n✦ {shown}\x1b[0m\n\n{BOXES['gemini']}"
+
+
+def _opencode(rows: list[str]) -> str:
+    shown = "\x1b[0m\n  ┃  ".join(rows)
+    return f"  ┃\n  ┃  {shown}\x1b[0m\n  ┃\n\n     That is it.\n\n     ▣  Build · lab · 2.1s\n{BOXES['opencode']}"
+
+
+def _opencode_saying(rows: list[str]) -> str:
+    shown = "\n     ".join(rows)
+    return f"  ┃\n  ┃  show it\n  ┃\n\n     {shown}\x1b[0m\n\n     ▣  Build · lab · 2.1s\n{BOXES['opencode']}"
+
+
+TOOLS = {"claude": _claude, "codex": _codex, "gemini": _gemini, "opencode": _opencode}
+SAYING = {
+    "claude": _claude_saying,
+    "codex": _codex_saying,
+    "gemini": _gemini_saying,
+    "opencode": _opencode_saying,
+}
+
+
+@pytest.mark.parametrize("case", cases(), ids=IDS)
+@pytest.mark.parametrize("program", TOOLS)
+def test_a_screen_in_the_output_of_a_tool_tells_nothing(case: Case, program: str) -> None:
+    """With all its colours, for a tool can show those."""
+    rows = [row for row in case.screen.split("\n") if row.strip()]
+    seen = read_signs(shipped()[program], TOOLS[program](rows))
+    assert seen is not None
+    assert seen.says.value == "waiting", seen
+
+
+@pytest.mark.parametrize("case", cases(), ids=IDS)
+@pytest.mark.parametrize("program", SAYING)
+def test_a_screen_in_an_answer_tells_nothing(case: Case, program: str) -> None:
+    rows = [row for row in unstyle(case.screen)[0].split("\n") if row.strip()]
+    seen = read_signs(shipped()[program], SAYING[program](rows))
+    assert seen is not None
+    assert seen.says.value == "waiting", seen
+
+
+@pytest.mark.parametrize("case", cases(), ids=IDS)
+def test_rules_of_other_programs_find_no_work_limit_or_failure(case: Case) -> None:
+    """A dialog may look like one of another program: what runs in a pane is known."""
+    for program in TOOLS:
+        if program != case.program:
+            seen = case.by_screen(program)
+            assert seen is None or seen.weak or seen.dialog, (program, seen)

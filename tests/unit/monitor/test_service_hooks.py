@@ -1,0 +1,124 @@
+"""Calls of hooks in a turn of the monitor: whose they are, when they count, and when they may go."""
+
+import pytest
+
+from services.monitor.hearing import WAITS_S
+from shared.events import ApprovalNeeded
+from tests.unit.monitor.seeing import record
+from tests.unit.monitor.world import WAITS, World, asks, told
+
+
+def test_a_call_is_told_and_removed_once_it_is_remembered(world: World) -> None:
+    world.runs("builder", "")
+    call = world.calls_a_hook("UserPromptSubmit")
+    assert told(world.turn()) == [("builder", "working")]
+    assert call.exists(), "whether the turn was for nothing is not known yet"
+    assert told(world.turn()) == []
+    assert not call.exists()
+
+
+def test_a_turn_that_was_for_nothing_hears_it_again(world: World) -> None:
+    world.runs("builder", "")
+    call = world.calls_a_hook("UserPromptSubmit")
+    world.turn(commits=False)
+    assert told(world.turn()) == [("builder", "working")]
+    assert call.exists()
+    world.turn()
+    assert not call.exists()
+    world.restarts()
+    assert told(world.turn()) == []
+    assert world.explains("builder").result["status"] == "working"
+
+
+def test_what_was_heard_outlives_the_monitor(world: World) -> None:
+    world.runs("builder", "")
+    world.calls_a_hook("SubagentStart", agent_id="a1")
+    world.turn()
+    world.restarts()
+    world.turn()
+    assert world.explains("builder").result["subagents"] == {"a1": "working"}
+
+
+def test_a_call_made_while_nobody_listened_is_told_later(world: World) -> None:
+    world.runs("builder", "")
+    world.turn()
+    world.calls_a_hook("UserPromptSubmit")
+    world.restarts()
+    assert told(world.turn(after=3600)) == [("builder", "working")]
+
+
+def test_what_an_earlier_session_was_heard_of_says_nothing_of_the_next(world: World) -> None:
+    world.runs("builder", "")
+    world.calls_a_hook("UserPromptSubmit")
+    world.turn()
+    world.runs("builder", WAITS, spawn="s2")
+    world.restarts()
+    assert told(world.turn()) == [("builder", "waiting")]
+
+
+def test_a_call_of_an_older_session_counts_for_nobody(world: World) -> None:
+    world.runs("builder", WAITS, spawn="s2")
+    call = world.calls_a_hook("UserPromptSubmit", spawn="s1")
+    assert told(world.turn()) == [("builder", "waiting")]
+    world.turn(after=WAITS_S + 1)
+    assert not call.exists()
+
+
+@pytest.mark.parametrize("spawn", ["", "s1"])
+def test_a_call_of_one_who_is_not_known_yet_waits_for_it(world: World, spawn: str) -> None:
+    at = {"at": "", "spawn": spawn}
+    call = world.calls_a_hook("UserPromptSubmit", ago=-1.01, **at)  # it comes while the turn is under way
+    assert told(world.turn()) == []
+    assert call.exists()
+    world.starts("builder", "")
+    world.writes(builder=record(conversation="c1"))
+    assert told(world.turn()) == [("builder", "working")]
+
+
+def test_a_call_of_nobody_is_dropped_when_it_is_late(world: World) -> None:
+    call = world.calls_a_hook("UserPromptSubmit", spawn="")
+    world.turn()
+    assert call.exists()
+    world.turn(after=WAITS_S)
+    assert not call.exists()
+
+
+def test_what_was_heard_of_one_who_is_gone_is_forgotten(world: World) -> None:
+    world.runs("builder", "")
+    world.calls_a_hook("UserPromptSubmit")
+    world.turn()
+    assert "hooked:builder" in world.memory
+    world.tmux.panes.clear()
+    world.turn()
+    assert "hooked:builder" not in world.memory
+
+
+def test_a_file_that_is_no_call_breaks_nothing(world: World) -> None:
+    world.runs("builder", "")
+    bad = world.calls_a_hook("UserPromptSubmit", ago=5)
+    bad.write_bytes(b"\xff\x00 not a call")
+    world.calls_a_hook("UserPromptSubmit")
+    assert told(world.turn()) == [("builder", "working")]
+    assert not bad.exists()
+
+
+def test_a_question_of_a_hook_is_told_once_with_the_dialog_that_comes_after_it(world: World) -> None:
+    world.runs("builder", "")
+    world.calls_a_hook("PermissionRequest", tool_name="Bash", tool_input={"command": "touch x"})
+    assert told(world.turn(after=0.1)) == [("builder", "needs_approval")]
+    world.shows("builder", asks("touch x"))
+    ((event, _),) = world.turn(after=0.5).told
+    assert isinstance(event, ApprovalNeeded)
+    assert "Do you allow this? touch x" in event.dialog
+    assert event.reason == "it asks for permission: Bash: touch x"
+    world.calls_a_hook("Notification", notification_type="permission_prompt")
+    assert told(world.turn(after=6)) == [], "a notice is no other question"
+    world.shows("builder", asks("touch  x"))
+    assert told(world.turn()) == [], "nor is a dialog that is painted anew"
+
+
+def test_the_next_question_of_a_hook_is_told_though_its_dialog_is_the_same(world: World) -> None:
+    world.runs("builder", asks())
+    for _ in range(2):
+        world.calls_a_hook("PermissionRequest", tool_name="Bash", tool_input={"command": "touch x"})
+        assert ("builder", "approval_needed") in told(world.turn())
