@@ -11,10 +11,11 @@ from services.cli.report import NOT_STARTED, Report
 from services.cli.words import plain
 from shared.errors import MusterError
 from shared.events import Drift, DriftResolved
-from shared.states import Status
+from shared.states import Activity, Status
 
 ANY = "any"
 STATUSES = (*(status.value for status in Status), NOT_STARTED)
+ACTIVITIES = tuple(activity.value for activity in Activity)
 DRIFTS = tuple(
     kind.model_fields["kind"].default for kind in get_args(get_args(Drift)[0]) if not issubclass(kind, DriftResolved)
 )
@@ -31,6 +32,7 @@ class WrongWord(MusterError):
 class Choice:
     agents: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ()
+    doing: tuple[str, ...] = ()
     backends: tuple[str, ...] = ()
     wanted: str | None = None
     drift: str | None = None
@@ -39,13 +41,16 @@ class Choice:
 
     @property
     def is_everybody(self) -> bool:
-        return not (self.agents or self.statuses or self.backends or self.wanted or self.drift)
+        return not (self.agents or self.statuses or self.doing or self.backends or self.wanted or self.drift)
 
     def check(self, report: Report) -> None:
         """Raise a sentence for what there is not: a typo must not look like an empty fleet."""
         for status in self.statuses:
             if status not in STATUSES:
                 raise WrongWord(f"there is no status {_unknown(status, STATUSES)}")
+        for activity in self.doing:
+            if activity not in ACTIVITIES:
+                raise WrongWord(f"there is nothing an agent does that is called {_unknown(activity, ACTIVITIES)}")
         if self.drift not in (None, ANY, *DRIFTS):
             said = _unknown(str(self.drift), DRIFTS)
             hint = f"; agents come first: muster status {self.drift} --drift" if self.drift in report.agents else ""
@@ -68,6 +73,7 @@ class Choice:
         return (
             self._takes_agent(report, agent)
             and (not self.statuses or report.status(agent) in self.statuses)
+            and (not self.doing or report.doing(agent) in self.doing)
             and (not self.backends or report.backend(agent) in self.backends)
         )
 

@@ -131,6 +131,13 @@ def _for_adopt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", help="what runs in it; default: the declared agent's, else by its processes")
 
 
+def _for_answer(parser: argparse.ArgumentParser) -> None:
+    _agents(parser)
+    parser.add_argument(
+        "--fingerprint", metavar="PRINT", help="answer this dialog and no other, as `approval_needed` told it"
+    )
+
+
 def _for_send(parser: argparse.ArgumentParser) -> None:
     _agent(parser)
     what = parser.add_mutually_exclusive_group()
@@ -154,8 +161,8 @@ _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "adopt": _for_adopt,
     "send": _for_send,
     "interrupt": _agents,
-    "approve": _agents,
-    "deny": _agents,
+    "approve": _for_answer,
+    "deny": _for_answer,
     "rebuild": lambda _: None,
 }
 
@@ -233,7 +240,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], Iterator[Command]]] = {
     "adopt": _adopt,
     "send": _send,
     "interrupt": lambda options: (Interrupt(agent=agent) for agent in options.agent),
-    "approve": lambda options: (Approve(agent=agent) for agent in options.agent),
-    "deny": lambda options: (Deny(agent=agent) for agent in options.agent),
+    "approve": lambda options: (Approve(agent=agent, fingerprint=options.fingerprint) for agent in options.agent),
+    "deny": lambda options: (Deny(agent=agent, fingerprint=options.fingerprint) for agent in options.agent),
     "rebuild": lambda _: iter([Rebuild()]),
 }

@@ -69,6 +69,11 @@ class Report:
         record = self.records.get(agent)
         return record.status.value if record is not None else NOT_STARTED
 
+    def doing(self, agent: str) -> str | None:
+        """What it is doing, as far as somebody told."""
+        record = self.records.get(agent)
+        return record.activity.value if record is not None and record.activity is not None else None
+
     def backend(self, agent: str) -> str:
         """What it runs on, or would if it were started."""
         record = self.records.get(agent)

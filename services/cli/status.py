@@ -7,7 +7,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 from services.cli import exits
-from services.cli.choosing import ANY, DRIFTS, STATUSES, Choice, split
+from services.cli.choosing import ACTIVITIES, ANY, DRIFTS, STATUSES, Choice, split
 from services.cli.look import Glance, may_answer
 from services.cli.report import Reader, Report
 from services.cli.status_view import View
@@ -21,6 +21,7 @@ BROKER_ANSWERS_WITHIN_S = 1.0
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", nargs="*", help="only these agents")
     parser.add_argument("--status", metavar="STATUS,…", help=f"only agents that are {', '.join(STATUSES)}")
+    parser.add_argument("--doing", metavar="WHAT,…", help=f"only agents that are {', '.join(ACTIVITIES)}")
     parser.add_argument("--backend", metavar="BACKEND,…", help="only agents that run on these")
     parser.add_argument("--wanted", choices=[each.value for each in Desired], help="only agents that are wanted so")
     parser.add_argument(
@@ -39,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
     choice = Choice(
         agents=tuple(options.agent),
         statuses=split(options.status),
+        doing=split(options.doing),
         backends=split(options.backend),
         wanted=options.wanted,
         drift=options.drift,

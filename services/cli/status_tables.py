@@ -14,6 +14,8 @@ AGENTS = (
     Column("AGENT", least=16),
     Column("STATUS"),
     Column("SINCE", worth=5),
+    Column("DOING", when_empty=False),
+    Column("FOR", worth=6, when_empty=False),
     Column("WANTED", worth=4),
     Column("BACKEND", least=8, worth=2),
     Column("SESSION", least=12, worth=3, when_empty=False),
@@ -73,18 +75,21 @@ class Tables:
         record, paint = self.report.records.get(agent), self.paint
         status = paint.status(self.report.status(agent))
         if record is None:
-            return (plain(agent), paint.dim(status), "-", "-", self.report.backend(agent), "", "", "", "")
+            return (plain(agent), paint.dim(status), "-", "", "", "-", self.report.backend(agent), "", "", "", "")
         elsewhere = record.session if record.is_running and record.session != agent else None
+        doing = record.activity if record.is_running else None
         return (
             plain(agent),
             status,
             ago((self.now - record.since).total_seconds()),
+            paint.status(doing) if doing else "",
+            ago((self.now - record.activity_since).total_seconds()) if doing and record.activity_since else "",
             record.desired,
             record.backend,
             plain(elsewhere or ""),
             paint.bad(", ".join(map(plain, record.drifts))) if record.drifts else "",
             plain((record.conversation or "")[:size]),
-            plain(record.reason),
+            plain(record.activity_reason if doing else record.reason),
         )
 
     def ended(self, at_most: int | None) -> Table:

@@ -23,6 +23,7 @@ from shared.events import (
     ServiceState,
     SessionMissing,
     StaleId,
+    StatusChanged,
     Unregistered,
     WrongBackend,
 )
@@ -30,13 +31,14 @@ from shared.topics import Topic
 
 GOOD = {
     *("running", "online", "up", "spawned", "restarted", "resumed", "adopted", "sent", "ok"),
-    *("identified", "resolved"),
+    *("identified", "resolved", "working", "done"),
 }
 BAD = {
     *("terminated", "gave_up", "offline", "down", "exited", "error"),
     *("missing", "pane_dead", "stale_id", "duplicate_id", "wrong_backend"),
+    *("needs_approval", "approval_needed", "limited", "stalled", "failed"),
 }
-KIND_COLUMNS = 13
+KIND_COLUMNS = 15
 """As wide as the longest kind of event."""
 
 
@@ -87,14 +89,19 @@ def event_line(host: str, row: Topic, document: Envelope[Any] | Reply, paint: Pa
     else:
         data = document.data
         subject, family = document.subject, row.pattern.rpartition("/")[2]
-        what, more = data.kind if isinstance(data, Event) else data.status, describe(data)
+        what, more = _kind(data), describe(data)
     clock = document.time.astimezone().strftime("%H:%M:%S.%f")[:-3]
     padded = paint.status(plain(what)) + " " * max(0, KIND_COLUMNS - len(what))
     name = paint.bold(f"{plain(subject):<12}")
     return f"{paint.dim(clock)} {paint.dim(plain(host))} {name} {family:<9} {padded} {plain(more)}"
 
 
-def describe(data: Data) -> str:
+def _kind(data: Any) -> str:
+    """The one word for a document: of what an agent is doing, just that."""
+    return str(data.kind if isinstance(data, Event) and not isinstance(data, StatusChanged) else data.status)
+
+
+def describe(data: Data) -> str:  # noqa: PLR0912 - a branch for each kind
     """What a person wants to know of a document beside its kind."""
     match data:
         case AgentRestarted():
@@ -119,6 +126,9 @@ def describe(data: Data) -> str:
             return f"{data.drift}: {data.reason}"
         case Unregistered() | Identified() | StaleId() | DuplicateId() | WrongBackend() | Moved():
             return _describe_drift(data)
+        case StatusChanged():
+            was = f"; was {data.was.value}" if data.was is not None else ""
+            return f"{data.reason}; by {data.decided_by or 'nothing'}{was}"
         case ServiceState(reason=""):
             return f"pid {data.pid}, connection {data.connection}"
         case _:

@@ -1,0 +1,85 @@
+"""`muster explain`: what an agent is doing, every piece of evidence for it, and which was believed and why."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from services.cli import exits
+from services.cli.ask import StillWaits, ask, asker
+from services.cli.fleet import is_up, open_fleet, say
+from services.cli.words import Paint, ago, plain, table
+from shared.commands import Explain
+from shared.errors import MusterError
+from shared.ids import is_id
+
+WAIT_S = 20.0
+SOURCES = ("hooks", "live_file", "transcript", "processes", "title", "screen")
+"""In the order in which they are believed."""
+HEAD = ("", "SOURCE", "SAYS", "FOR", "WHAT WAS SEEN", "WHAT WAS MADE OF IT")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", help="the agent's name")
+    parser.add_argument("--json", action="store_true", help="print all of it as one JSON document")
+    parser.add_argument(
+        "--wait", type=float, default=WAIT_S, metavar="S", help=f"how long to wait for the answer (default {WAIT_S:g})"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    fleet = open_fleet(options)
+    if not is_id(options.agent):
+        raise MusterError(f"{options.agent!r} is no agent's name: they are [a-z0-9_-], 1 to 64 long")
+    if not is_up(fleet):
+        raise MusterError("the services are not running, so nobody watches the agents; start them with: muster up")
+    try:
+        reply = ask(fleet, Explain(agent=options.agent, by=asker()), wait_s=options.wait)
+    except StillWaits as waits:
+        say(str(waits))
+        return exits.UNDER_WAY
+    if not reply.ok:
+        raise MusterError(plain(reply.said))
+    print(json.dumps(reply.result) if options.json else as_text(reply.result, Paint(sys.stdout), datetime.now(UTC)))
+    return 0
+
+
+def as_text(found: Mapping[str, Any], paint: Paint, now: datetime) -> str:
+    """For people: the verdict first, then each source in its order, also those that say nothing."""
+    status = plain(found["status"])
+    since = ago((now - datetime.fromisoformat(found["since"])).total_seconds())
+    program = f"{found['backend']} {found['version']}" if found.get("version") else str(found["backend"])
+    lines = [
+        f"{paint.bold(plain(found['agent']))} ({plain(program)}) is {paint.status(status)} for {since}",
+        f"because {plain(found['reason'])}",
+        "",
+        table(HEAD, [*_rows(found, paint)]),
+    ]
+    if subagents := found.get("subagents"):
+        told = ", ".join(f"{plain(name)} {paint.status(plain(says))}" for name, says in subagents.items())
+        lines += ["", f"subagents: {told}"]
+    return "\n".join(lines)
+
+
+def _rows(found: Mapping[str, Any], paint: Paint) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    heard = {piece["source"]: piece for piece in found["evidence"]}
+    for source in (*SOURCES, *(name for name in heard if name not in SOURCES)):
+        piece = heard.get(source)
+        if piece is None:
+            rows.append(("", paint.dim(plain(source)), paint.dim("-"), "", paint.dim("nothing"), ""))
+            continue
+        rule = f" [{piece['rule']}]" if piece.get("rule") else ""
+        rows.append(
+            (
+                paint.good("▶") if piece["believed"] else "",
+                plain(source),
+                paint.status(plain(piece["says"])),
+                ago(piece["age_s"]),
+                plain(f"{piece['why']}{rule}"),
+                plain(piece["because"]),
+            )
+        )
+    return rows
