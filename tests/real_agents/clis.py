@@ -18,12 +18,16 @@ LOOPBACK = "127.0.0.1,localhost"
 
 @dataclass(frozen=True)
 class Place:
-    """Where one run happens: its HOME, its directory (`trusted` says whether it was agreed to), and its model."""
+    """Where one run happens: its HOME, its directory (`trusted` says whether it was agreed to), and its model.
+
+    `allowed` says that commands run there without anybody being asked.
+    """
 
     home: Path
     work: Path
     url: str
     trusted: bool = True
+    allowed: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Cli(ABC):
 
     name: ClassVar[str]
     package: ClassVar[str]
-    version: ClassVar[str]
+    version: str
     ready: ClassVar[str]
     setup: ClassVar[str | None] = None
 
@@ -69,12 +73,16 @@ class Cli(ABC):
 
 @dataclass(frozen=True)
 class Claude(Cli):
-    """With an OAuth token it behaves as a subscription does: its limit banners are those that people see."""
+    """With an OAuth token it behaves as a subscription does: its limit banners are those that people see.
+
+    Without `subscribed` it is billed by use, and speaks of money instead.
+    """
 
     name = "claude"
     package = "@anthropic-ai/claude-code"
-    version = "2.1.197"
-    ready = r"\? for shortcuts"
+    version: str = "2.1.197"
+    subscribed: bool = True
+    ready = r"\? for shortcuts|shift\+tab to cycle"
     setup = "install.cjs"
 
     def prepare(self, place: Place) -> None:
@@ -85,11 +93,13 @@ class Claude(Cli):
             "projects": {str(place.work): {"hasTrustDialogAccepted": place.trusted}},
         }
         _write(place.home / ".claude.json", settings)
+        if place.allowed:
+            _write(place.home / ".claude" / "settings.json", {"permissions": {"allow": ["Bash"]}})
 
     def own_environment(self, place: Place) -> Mapping[str, str]:
         return {
             "ANTHROPIC_BASE_URL": place.url,
-            "CLAUDE_CODE_OAUTH_TOKEN": "scripted",
+            ("CLAUDE_CODE_OAUTH_TOKEN" if self.subscribed else "ANTHROPIC_AUTH_TOKEN"): "scripted",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             "DISABLE_TELEMETRY": "1",
@@ -104,7 +114,7 @@ class Codex(Cli):
 
     name = "codex"
     package = "@openai/codex"
-    version = "0.166.0"
+    version: str = "0.166.0"
     ready = r"gpt-5\.1-codex default · "
     daemon: bool = False
 
@@ -112,7 +122,6 @@ class Codex(Cli):
         lines = [
             'model = "gpt-5.1-codex"',
             'model_provider = "scripted"',
-            'approval_policy = "on-request"',
             "check_for_update_on_startup = false",
             "[features]",
             f"daemon_auto_start = {str(self.daemon).lower()}",
@@ -126,7 +135,9 @@ class Codex(Cli):
             'wire_api = "responses"',
             'env_key = "SCRIPTED_KEY"',
         ]
-        if place.trusted:
+        if place.trusted:  # a directory whose rules are settled is one that it does not ask about
+            sandbox = "danger-full-access" if place.allowed else "workspace-write"
+            lines[:0] = ['approval_policy = "on-request"', f'sandbox_mode = "{sandbox}"']
             lines += [f'[projects."{place.work}"]', 'trust_level = "trusted"']
         _write(place.home / ".codex" / "config.toml", "\n".join([*lines, ""]))
 
@@ -140,7 +151,7 @@ class Opencode(Cli):
 
     name = "opencode"
     package = "opencode-ai"
-    version = "1.18.33"
+    version: str = "1.18.33"
     ready = r"Ask anything"
     setup = "postinstall.mjs"
 
@@ -150,7 +161,7 @@ class Opencode(Cli):
             "share": "disabled",
             "model": "anthropic/claude-sonnet-4-5",
             "small_model": "anthropic/claude-sonnet-4-5",
-            "permission": {"bash": "ask", "edit": "ask"},
+            "permission": dict.fromkeys(("bash", "edit"), "allow" if place.allowed else "ask"),
             "provider": {"anthropic": {"options": {"baseURL": f"{place.url}/v1", "apiKey": "scripted"}}},
         }
         _write(place.home / ".config" / "opencode" / "opencode.json", settings)
@@ -164,7 +175,7 @@ class Opencode(Cli):
 class Gemini(Cli):
     name = "gemini"
     package = "@google/gemini-cli"
-    version = "0.61.0"
+    version: str = "0.61.0"
     ready = r"Type your message"
 
     def prepare(self, place: Place) -> None:
@@ -176,6 +187,7 @@ class Gemini(Cli):
             "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
             "privacy": {"usageStatisticsEnabled": False},
             "telemetry": {"enabled": False},
+            "tools": {"allowed": ["run_shell_command"] if place.allowed else []},
         }
         _write(place.home / ".gemini" / "settings.json", settings)
 

@@ -132,7 +132,7 @@ def manned(
         yield Manned(fleet, fleet.watch(), model, place, fleet.fleet.backends[cli.name])
     finally:
         fleet.end()
-        _end(place.home)
+        end_all_in(place.home)
 
 
 def living_in(home: Path) -> Iterator[psutil.Process]:
@@ -142,7 +142,7 @@ def living_in(home: Path) -> Iterator[psutil.Process]:
                 yield process
 
 
-def _end(home: Path) -> None:
+def end_all_in(home: Path) -> None:
     """End what a program has left behind: Gemini CLI does not mind that its terminal is gone."""
     left = list(living_in(home))
     for process in left:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from tests.real_agents.model import wire
-from tests.real_agents.model.script import Call, Refuse, Say, Tool
+from tests.real_agents.model.script import RESET_IN_S, Call, Refuse, Say, Tool, Why
 from tests.real_agents.model.wire import Asked, Json, Pause, Refusal
 
 OWN = re.compile(r"\s*(<system-reminder>.*</system-reminder>|\[Request interrupted by user[^\]]*\])\s*", re.DOTALL)
@@ -14,20 +14,24 @@ MEANWHILE = re.compile(
     r"The user sent a new message while you were working:\n(?P<text>.*)\n\nIMPORTANT: After completing", re.DOTALL
 )
 """How Claude Code tells what was written while a tool ran: beside the tool's result, not as a message of its own."""
-RESET_IN_S = 7200
+LIMITS = "anthropic-ratelimit-unified-"
+NO_CREDIT = (
+    "Your credit balance is too low to access the Anthropic API. "
+    "Please go to Plans & Billing to upgrade or purchase credits."
+)
 
 
 def read(body: Json) -> Asked:
-    messages: list[Json] = body.get("messages", [])
-    tail: list[Json] = []
-    for message in reversed(messages):
+    reader = wire.Reader()
+    for message in body.get("messages", []):
         if message["role"] == "assistant":
-            break
-        tail.insert(0, message)
-    said = tuple(text for message in tail for text in _texts(message["role"], message["content"]))
+            reader.model()
+        else:
+            for text in _texts(message["role"], message["content"]):
+                reader.person(text)
     tools = tuple(str(tool["name"]) for tool in body.get("tools", []))
     main = wire.named(tools, "Bash") is not None
-    return Asked(said, tools, str(body.get("model", "")), main)
+    return reader.asked(tools, str(body.get("model", "")), main=main)
 
 
 def _texts(role: str, content: str | list[Json]) -> Iterator[str]:
@@ -55,18 +59,34 @@ def stream(asked: Asked, answer: Say | Call, pause: Pause) -> Iterator[bytes]:
     call = _call(asked, answer) if isinstance(answer, Call) else None
     if call is not None:
         block = {"type": "tool_use", "id": f"toolu_{time.time_ns()}", "name": call[0], "input": {}}
-        yield _event("content_block_start", index=0, content_block=block)
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(call[1])}
-        yield _event("content_block_delta", index=0, delta=delta)
+        yield from _block(0, block, iter([{"type": "input_json_delta", "partial_json": json.dumps(call[1])}]))
     else:
-        yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
-        say = answer if isinstance(answer, Say) else Say(("No such tool here.",))
-        for word in wire.paced(say, pause):
-            yield _event("content_block_delta", index=0, delta={"type": "text_delta", "text": word})
-    yield _event("content_block_stop", index=0)
+        yield from _speech(wire.spoken(answer), pause)
     stop = {"stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None}
     yield _event("message_delta", delta=stop, usage={"output_tokens": 12})
     yield _event("message_stop")
+
+
+def _speech(say: Say, pause: Pause) -> Iterator[bytes]:
+    pause(say.first_s)
+    index = 0
+    if say.thoughts:
+        thinking = (
+            {"type": "thinking_delta", "thinking": word} for word in wire.paced(say.thoughts, say.pace_s, pause)
+        )
+        yield from _block(0, {"type": "thinking", "thinking": "", "signature": ""}, thinking)
+        index = 1
+    words = ({"type": "text_delta", "text": word} for word in wire.paced(say.words, say.pace_s, pause))
+    yield from _block(index, {"type": "text", "text": ""}, words)
+
+
+def _block(index: int, block: Json, deltas: Iterator[Json]) -> Iterator[bytes]:
+    yield _event("content_block_start", index=index, content_block=block)
+    for delta in deltas:
+        yield _event("content_block_delta", index=index, delta=delta)
+    if block["type"] == "thinking":
+        yield _event("content_block_delta", index=index, delta={"type": "signature_delta", "signature": "c2lnbmVk"})
+    yield _event("content_block_stop", index=index)
 
 
 def _call(asked: Asked, call: Call) -> tuple[str, Json] | None:
@@ -81,6 +101,16 @@ def _call(asked: Asked, call: Call) -> tuple[str, Json] | None:
         case Tool.QUESTION:
             name = wire.named(asked.tools, "AskUserQuestion", "question")
             arguments = {"questions": wire.questions()}
+        case Tool.AGENT | Tool.BACKGROUND:
+            name = wire.named(asked.tools, "Agent", "Task")
+            arguments = {"description": "Does a part", "prompt": call.argument}
+            if name == "task":
+                arguments["subagent_type"] = "general"
+            else:
+                arguments["subagent_type"] = "general-purpose"
+                arguments["run_in_background"] = call.tool is Tool.BACKGROUND
+        case Tool.WAIT:
+            return None
     return (name, arguments) if name else None
 
 
@@ -98,18 +128,46 @@ def whole(asked: Asked, text: str) -> Json:
     }
 
 
-def refusal(refuse: Refuse) -> Refusal:
-    if refuse.status != 429:
-        return wire.broken(refuse)
-    headers = {
-        "anthropic-ratelimit-unified-status": "rejected",
-        "anthropic-ratelimit-unified-reset": str(int(time.time()) + RESET_IN_S),
-        "anthropic-ratelimit-unified-representative-claim": refuse.claim,
-        "x-should-retry": "false",
-        "retry-after": str(RESET_IN_S),
+def headers(answer: Say | Call) -> dict[str, str]:
+    """What an answer says of the account: nothing, or that the budget of a claim is nearly spent."""
+    if not (isinstance(answer, Say) and answer.near):
+        return {}
+    short = {"five_hour": "5h", "seven_day": "7d"}.get(answer.near, answer.near)
+    return {
+        **_budget("allowed_warning", answer.near, RESET_IN_S),
+        f"{LIMITS}{short}-status": "allowed_warning",
+        f"{LIMITS}{short}-reset": str(int(time.time() + RESET_IN_S)),
+        f"{LIMITS}{short}-utilization": "0.93",
+        f"{LIMITS}{short}-surpassed-threshold": "0.9",
     }
-    body = {"type": "error", "error": {"type": "rate_limit_error", "message": "This account is out of budget."}}
-    return Refusal(429, headers, body)
+
+
+def refusal(refuse: Refuse) -> Refusal:
+    match refuse.why:
+        case Why.LIMIT:
+            told = _budget("rejected", refuse.claim, refuse.reset_s)
+            stay = {"x-should-retry": "false", "retry-after": str(int(refuse.reset_s))}
+            return Refusal(429, {**told, **stay}, _error("rate_limit_error", "This account is out of budget."))
+        case Why.OVERLOAD:
+            return Refusal(529, {}, _error("overloaded_error", "Overloaded"))
+        case Why.AUTH:
+            return Refusal(401, {"x-should-retry": "false"}, _error("authentication_error", "invalid x-api-key"))
+        case Why.CREDIT:
+            return Refusal(400, {"x-should-retry": "false"}, _error("invalid_request_error", NO_CREDIT))
+        case Why.BROKEN:
+            return wire.broken()
+
+
+def _budget(status: str, claim: str, reset_s: float) -> dict[str, str]:
+    return {
+        f"{LIMITS}status": status,
+        f"{LIMITS}reset": str(int(time.time() + reset_s)),
+        f"{LIMITS}representative-claim": claim,
+    }
+
+
+def _error(kind: str, message: str) -> Json:
+    return {"type": "error", "error": {"type": kind, "message": message}}
 
 
 def _event(kind: str, **rest: object) -> bytes:

@@ -3,24 +3,28 @@
 from collections.abc import Iterator
 
 from tests.real_agents.model import wire
-from tests.real_agents.model.script import Call, Refuse, Say, Tool
+from tests.real_agents.model.script import Call, Refuse, Say, Tool, Why
 from tests.real_agents.model.wire import Asked, Json, Pause, Refusal
 
 OWN = ("<session_context>",)
+HEADING = "**Weighing the options**\n"
+"""A thought that begins like this names what is thought about: Gemini CLI shows it in place of `Thinking...`."""
+RPC = "type.googleapis.com/google.rpc."
 
 
 def read(body: Json, model: str) -> Asked:
-    said: list[str] = []
+    reader = wire.Reader()
     for content in body.get("contents", []):
         if content.get("role") == "model":
-            said.clear()
+            reader.model()
         else:
-            texts = [part["text"] for part in content.get("parts", []) if "text" in part]
-            said.extend(text for text in texts if not text.strip().startswith(OWN))
+            for part in content.get("parts", []):
+                if "text" in part and not part["text"].strip().startswith(OWN):
+                    reader.person(part["text"])
     tools = tuple(
         str(function["name"]) for group in body.get("tools", []) for function in group.get("functionDeclarations", [])
     )
-    return Asked(tuple(said), tools, model, bool(tools))
+    return reader.asked(tools, model, main=bool(tools))
 
 
 def stream(asked: Asked, answer: Say | Call, pause: Pause) -> Iterator[bytes]:
@@ -28,8 +32,11 @@ def stream(asked: Asked, answer: Say | Call, pause: Pause) -> Iterator[bytes]:
     if call is not None:
         yield wire.event(_piece({"functionCall": call}, last=True))
         return
-    say = answer if isinstance(answer, Say) else Say(("No such tool here.",))
-    for word in wire.paced(say, pause):
+    say = wire.spoken(answer)
+    pause(say.first_s)
+    for word in wire.paced((HEADING, *say.thoughts) if say.thoughts else (), say.pace_s, pause):
+        yield wire.event(_piece({"text": word, "thought": True}, last=False))
+    for word in wire.paced(say.words, say.pace_s, pause):
         yield wire.event(_piece({"text": word}, last=False))
     yield wire.event(_piece({"text": ""}, last=True))
 
@@ -43,6 +50,10 @@ def _call(asked: Asked, call: Call) -> Json | None:
             name, arguments = "write_file", {"file_path": call.argument, "content": "one line\n"}
         case Tool.QUESTION:
             name, arguments = "ask_user", {"questions": wire.questions()}
+        case Tool.AGENT | Tool.BACKGROUND:
+            name, arguments = "invoke_agent", {"agent_name": "generalist", "prompt": call.argument}
+        case Tool.WAIT:
+            return None
     return {"name": name, "args": arguments} if name in asked.tools else None
 
 
@@ -60,8 +71,25 @@ def _piece(part: Json, *, last: bool) -> Json:
 
 
 def refusal(refuse: Refuse) -> Refusal:
-    if refuse.status != 429:
-        return wire.broken(refuse)
-    return Refusal(
-        429, {}, {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your quota."}}
-    )
+    match refuse.why:
+        case Why.LIMIT:
+            return _error(429, "RESOURCE_EXHAUSTED", "You exceeded your quota.", *_quota(refuse))
+        case Why.OVERLOAD:
+            return _error(503, "UNAVAILABLE", "The model is overloaded. Please try again later.")
+        case Why.AUTH:
+            return _error(401, "UNAUTHENTICATED", "API key not valid. Please pass a valid API key.")
+        case Why.CREDIT | Why.BROKEN:
+            return wire.broken()
+
+
+def _quota(refuse: Refuse) -> Iterator[Json]:
+    """A spent day ends the turn, a spent minute is waited out; any other claim says nothing of its kind."""
+    ident = {"per_day": "GenerateRequestsPerDayPerModel", "per_minute": "GenerateRequestsPerMinutePerModel"}
+    if refuse.claim in ident:
+        yield {"@type": f"{RPC}QuotaFailure", "violations": [{"quotaId": ident[refuse.claim]}]}
+        yield {"@type": f"{RPC}RetryInfo", "retryDelay": f"{int(refuse.reset_s)}s"}
+
+
+def _error(code: int, status: str, message: str, *details: Json) -> Refusal:
+    error = {"code": code, "status": status, "message": message, "details": list(details)}
+    return Refusal(code, {}, {"error": error})

@@ -5,6 +5,7 @@ import re
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class Model:
         self._over = threading.Event()
         self._last: list[str] = []
         self._refused = False
+        self._refusals: Counter[str] = Counter()
         handler = type("Handler", (_Handler,), {"owner": self})
         self._server = _Server(("127.0.0.1", 0), handler)
 
@@ -87,9 +89,19 @@ class Model:
             grown = len(said) > len(self._last) and said[: len(self._last)] == self._last
             new = () if again else asked.said[len(self._last) :] if grown else asked.said
             self.received += [Prompt(text, api, time.time()) for text in new]
-            given = answer(asked.said[-1]) if asked.said else Say()
+            given = self._worn(asked.turn, answer(asked.turn, asked.step))
             self._last, self._refused = said, isinstance(given, Refuse)
             return given
+
+    def _worn(self, prompt: str, given: Answer) -> Answer:
+        """A refusal that lasts for some times is an answer after that."""
+        if not isinstance(given, Refuse) or given.times is None:
+            return given
+        self._refusals[prompt] += 1
+        if self._refusals[prompt] <= given.times:
+            return given
+        del self._refusals[prompt]
+        return Say()
 
 
 class _Server(ThreadingHTTPServer):
@@ -127,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
             if isinstance(given, Refuse):
                 self._refuse(anthropic.refusal(given))
             elif body.get("stream"):
-                self._stream(anthropic.stream(asked, given, self.owner.pause))
+                self._stream(anthropic.stream(asked, given, self.owner.pause), anthropic.headers(given))
             else:
                 self._json(200, anthropic.whole(asked, '{"title": "A title"}'))
         elif path.endswith("/messages/count_tokens"):
@@ -158,9 +170,10 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._json(200, gemini.whole(asked, '{"reasoning": "scripted", "model_choice": "flash"}'))
 
-    def _stream(self, events: Iterator[bytes]) -> None:
+    def _stream(self, events: Iterator[bytes], headers: dict[str, str] | None = None) -> None:
         self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
+        for name, value in {"content-type": "text/event-stream", **(headers or {})}.items():
+            self.send_header(name, value)
         self.end_headers()
         for event in events:
             self.wfile.write(event)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.real_agents.model.script import Refuse, Say
+from tests.real_agents.model.script import Say
 
 Json = dict[str, Any]
 Pause = Callable[[float], None]
@@ -20,6 +20,12 @@ class Asked:
     model: str
     main: bool = field(default=True)
     """False for what a program asks for itself: a title, a route, a count."""
+    turn: str = ""
+    """What people wrote last, whenever that was: the prompt whose turn this is."""
+    step: int = 0
+    """How often the model has spoken in this turn."""
+    agents: tuple[str, ...] = ()
+    """The subagents that were started and can be waited for."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +35,42 @@ class Refusal:
     body: Json
 
 
+class Reader:
+    """Goes over a conversation from its start, and keeps what `Asked` wants of it."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.turn = ""
+        self.step = 0
+        self.agents: list[str] = []
+
+    def person(self, text: str) -> None:
+        self.said.append(text)
+        self.turn, self.step = text, 0
+
+    def model(self) -> None:
+        self.said.clear()
+        self.step += 1
+
+    def asked(self, tools: tuple[str, ...], model: str, *, main: bool) -> Asked:
+        return Asked(tuple(self.said), tools, model, main, self.turn, self.step, tuple(self.agents))
+
+
 def event(data: Json, name: str | None = None) -> bytes:
     head = f"event: {name}\n" if name else ""
     return f"{head}data: {json.dumps(data)}\n\n".encode()
 
 
-def paced(say: Say, pause: Pause) -> Iterator[str]:
+def paced(words: tuple[str, ...], pace_s: float, pause: Pause) -> Iterator[str]:
     """The words at their times."""
-    pause(say.first_s)
-    for word in say.words:
+    for word in words:
         yield word
-        pause(say.pace_s)
+        pause(pace_s)
+
+
+def spoken(answer: object) -> Say:
+    """What is said where nothing can be called."""
+    return answer if isinstance(answer, Say) else Say(("No such tool here.",))
 
 
 def named(tools: tuple[str, ...], *wanted: str) -> str | None:
@@ -56,6 +87,7 @@ def questions() -> list[Json]:
     ]
     return [
         {
+            "id": "colour",
             "question": "Which colour do you want?",
             "header": "Colour",
             "type": "choice",
@@ -66,5 +98,5 @@ def questions() -> list[Json]:
     ]
 
 
-def broken(refuse: Refuse) -> Refusal:
-    return Refusal(refuse.status, {}, {"error": {"type": "api_error", "message": "scripted failure"}})
+def broken(status: int = 500, kind: str = "api_error", message: str = "scripted failure") -> Refusal:
+    return Refusal(status, {}, {"error": {"type": kind, "message": message}})
