@@ -10,7 +10,7 @@ import select
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,10 +83,11 @@ class Spool:
             os.mkfifo(self._pipe, 0o600)
         self._pipe.chmod(0o600)
 
-    def read(self, at_most: int = AT_MOST) -> list[HookEvent]:
-        """The oldest events, in the order of their times. What is no event is set aside, with a warning."""
+    def read(self, at_most: int = AT_MOST, but: Collection[str] = ()) -> list[HookEvent]:
+        """The oldest events, in the order of their times, without those of some files, by their names: who knows them
+        already need not read them again. What is no event is set aside, with a warning."""
         found = []
-        for name in self._names()[:at_most]:
+        for name in [each for each in self._names() if each not in but][:at_most]:
             file = self._files / name
             try:
                 found.append(read_event(file))
