@@ -86,12 +86,15 @@ def fuse(evidence: Iterable[Evidence], now: float) -> Verdict:
             heard[piece] = objection
             if objection is TOO_SHORT:
                 again.append(piece.at + SETTLES_S[piece.source])
+            elif objection is MAY_STAND:
+                again.append(winner.at + STANDS_S)
     told = tuple(Heard(piece, piece is winner, because) for piece, because in heard.items())
     status = winner.says if winner is not None else Activity.UNKNOWN
     return Verdict(status, winner, told, min(again, default=None))
 
 
 TOO_SHORT = "has not said so for long enough yet"
+MAY_STAND = "was there before that, and may be about to go"
 
 
 def _objection(winner: Evidence, piece: Evidence, now: float) -> str | None:
@@ -108,7 +111,9 @@ def _objection(winner: Evidence, piece: Evidence, now: float) -> str | None:
         return None
     if piece.weak and not winner.weak and (winner.says, piece.says) not in EXCLUDES:
         return f"tells it by what is absent, which is no reason to doubt {winner.source.value}"
-    if piece.at <= winner.at and not _still_stands(piece, winner, now):
+    if piece.at <= winner.at and _is_dialog_during_work(piece, winner):
+        return None if now - winner.at >= STANDS_S else MAY_STAND
+    if piece.at <= winner.at:
         return f"has said so since before {winner.source.value} said {winner.says.value}"
     if piece.source in ADVISES and not winner.weak:
         return f"is no authority against {winner.source.value}"
@@ -124,9 +129,9 @@ def _says_more(piece: Evidence, winner: Evidence) -> bool:
     return is_error and piece.source is Source.TRANSCRIPT and not piece.weak and winner.source is not Source.HOOKS
 
 
-def _still_stands(piece: Evidence, winner: Evidence, now: float) -> bool:
+def _is_dialog_during_work(piece: Evidence, winner: Evidence) -> bool:
     asks = piece.source is Source.SCREEN and piece.says is Activity.NEEDS_APPROVAL
-    return asks and winner.says is Activity.WORKING and now - winner.at >= STANDS_S
+    return asks and winner.says is Activity.WORKING
 
 
 def _why_overruled(winner: Evidence, piece: Evidence) -> str:

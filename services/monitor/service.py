@@ -9,7 +9,7 @@ from registry.reading import Records
 from services.monitor.evidence import Source
 from services.monitor.evidence.hooks import Hooked, take
 from services.monitor.explaining import explanation
-from services.monitor.fusion import Verdict, fuse
+from services.monitor.fusion import Verdict
 from services.monitor.hearing import is_late, whose
 from services.monitor.rhythm import Rhythm
 from services.monitor.subject import Subject
@@ -50,7 +50,6 @@ class Monitor:
         self._spool = spool
         self._log = log
         self._subjects: dict[str, Subject] = {}
-        self._verdicts: dict[str, Verdict] = {}
         self._processes: Processes | None = None
         self._rhythm = Rhythm()
         self._taken: list[HookEvent] = []
@@ -102,7 +101,6 @@ class Monitor:
         }
         for agent in [name for name, known in self._subjects.items() if runs.get(name) != (known.spawn, known.backend)]:
             del self._subjects[agent]
-            self._verdicts.pop(agent, None)
         for agent, (spawn, name) in runs.items():
             if agent not in self._subjects and spawn and name:
                 kind = fleet.backends[name].transcript or name
@@ -116,7 +114,7 @@ class Monitor:
         due = {
             panes[agent].pane_id: (subject, panes[agent])
             for agent, subject in self._subjects.items()
-            if self._rhythm.is_due(panes[agent], subject.captured_at, self._verdicts.get(agent), now)
+            if self._rhythm.is_due(panes[agent], subject.captured_at, subject.verdict, now)
         }
         for pane_id, screen in self._tmux.screens(list(due), styled=True).items():
             subject, pane = due[pane_id]
@@ -176,8 +174,7 @@ class Monitor:
         if subject.is_ending(pane, now):
             return
         subject.find(backend, pane, now)
-        verdict = fuse(subject.evidence(backend, pane, record, now), now)
-        self._verdicts[subject.agent] = verdict
+        verdict = subject.judge(backend, pane, record, now)
         self._rhythm.note(pane, verdict, now)
         if verdict.again_at is not None:
             turn.again_at(turn.now + timedelta(seconds=max(0.05, verdict.again_at - now)))
@@ -203,7 +200,8 @@ class Monitor:
     def _explain(
         self, turn: Turn, asked: Asked, agent: str, records: Mapping[str, AgentRecord], panes: Mapping[str, Pane]
     ) -> None:
-        subject, verdict = self._subjects.get(agent), self._verdicts.get(agent)
+        subject = self._subjects.get(agent)
+        verdict = subject.verdict if subject is not None else None
         if subject is None or verdict is None:
             known = agent in records or agent in panes or agent in self._fleet_file.fleet.agents
             said = _why_not_watched(agent, records.get(agent), panes.get(agent), is_known=known)

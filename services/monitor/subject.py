@@ -12,6 +12,7 @@ from services.monitor.evidence.processes import ProcessReader
 from services.monitor.evidence.screen import ScreenReader
 from services.monitor.evidence.title import TitleReader
 from services.monitor.evidence.transcripts import TranscriptReader, reader_for
+from services.monitor.fusion import Verdict, fuse
 from shared.fleet import Backend
 from shared.identity.claude import live_files
 from shared.processes import Process, Processes, is_there, program_in, version_of
@@ -44,6 +45,9 @@ class Subject:
     screen: str = ""
     """What was last captured."""
     captured_at: float = float("-inf")
+    verdict: Verdict | None = None
+    """What it was last found to be doing."""
+    _weighed: list[Evidence] = field(default_factory=list)
     _shown_at: float = float("-inf")
     """Since when the screen is known to show it."""
     _screened: Evidence | None = None
@@ -51,6 +55,7 @@ class Subject:
     """The rules by which it was read: they may be edited, and the version may be known only later."""
     _titled: Evidence | None = None
     _titled_by: tuple[str, Backend, str | None] | None = None
+    _lived: tuple[Process, bool] | None = None
     _seek_at: float = float("-inf")
     _sought: int = 0
     _may_live: list[tuple[Process, Path]] = field(default_factory=list)
@@ -60,15 +65,16 @@ class Subject:
     _in_title: TitleReader = field(default_factory=TitleReader)
 
     def __post_init__(self) -> None:
-        self._running = ProcessReader(self.look)
+        self._running = ProcessReader(self.look, self._lives)
 
     def is_ending(self, pane: Pane, now: float) -> bool:
-        """Whether nothing should be concluded before it is known how its program ended."""
+        """Whether nothing should be concluded before it is known how its program ended. Asked first in a turn."""
+        self._lived = None
         return self._running.is_ending(pane, self.process, now)
 
     def find(self, backend: Backend, pane: Pane, now: float) -> None:
         """Look for its program, where that is not known, or not there any more."""
-        if pane.dead or (self.process is not None and is_there(self.process)) or now < self._seek_at:
+        if pane.dead or (self.process is not None and self._lives(self.process)) or now < self._seek_at:
             return
         processes = self.look()
         found = program_in(processes, backend, pane.pid)
@@ -80,9 +86,19 @@ class Subject:
         self._may_live = list(live_files(processes, found)) if self.kind == KEEPS_LIVE_FILE else []
         self._seek_at = now + SEEKS_S
 
+    def judge(self, backend: Backend, pane: Pane, record: AgentRecord | None, now: float) -> Verdict:
+        """What it is doing; the verdict of before where nothing has changed, as with most agents most of the time."""
+        evidence = self.evidence(backend, pane, record, now)
+        verdict = self.verdict
+        is_due = verdict is None or (verdict.again_at is not None and now >= verdict.again_at)
+        if verdict is None or is_due or evidence != self._weighed:
+            self._weighed = evidence
+            self.verdict = verdict = fuse(evidence, now)
+        return verdict
+
     def evidence(self, backend: Backend, pane: Pane, record: AgentRecord | None, now: float) -> list[Evidence]:
         """All that can be told of it now."""
-        alive = not pane.dead and (self.process is None or is_there(self.process))
+        alive = not pane.dead and (self.process is None or self._lives(self.process))
         asked_for = self.hooked.asked_for if alive else None
         found = [
             self._running.read(
@@ -98,6 +114,12 @@ class Subject:
                 self._read_screen(backend, now),
             ]
         return [each for each in found if each is not None]
+
+    def _lives(self, process: Process) -> bool:
+        """Whether a process is there; the system is asked once a turn."""
+        if self._lived is None or self._lived[0] is not process:
+            self._lived = (process, is_there(process))
+        return self._lived[1]
 
     def show(self, pane: Pane, screen: str, now: float) -> None:
         """Take in what its screen shows now. The first look tells what has been there since it last changed."""

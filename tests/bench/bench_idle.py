@@ -53,6 +53,11 @@ def fleet_of(directory: Path, agents: int) -> RunningFleet:
     )
 
 
+def _waiting(fleet: RunningFleet) -> int:
+    time.sleep(1)  # reading all of it again and again would keep the services from their work
+    return sum(each.activity == "waiting" for each in fleet.records().values())
+
+
 def processes_of(fleet: RunningFleet) -> dict[str, psutil.Process]:
     return {name: psutil.Process(pid) for name, pid in supervision.pids(fleet.fleet).items()}
 
@@ -94,11 +99,7 @@ def main() -> None:
         fleet = fleet_of(Path(directory), options.agents)
         try:
             fleet.up()
-            wait_until(
-                lambda: sum(each.activity == "waiting" for each in fleet.records().values()) == options.agents,
-                "all agents told to be waiting",
-                180,
-            )
+            wait_until(lambda: _waiting(fleet) == options.agents, "all agents told to be waiting", 180)
             time.sleep(SETTLES_S)
             cpu, memory = costs(fleet, options.seconds)
             naive = naive_percent(fleet, options.agents)

@@ -27,6 +27,7 @@ class ProcessReader:
     """One agent's. `look` gives the processes of this moment, and costs something: it is asked for when it matters."""
 
     look: Callable[[], Processes]
+    lives: Callable[[Process], bool] = is_there
     _ended_at: float | None = None
 
     def read(
@@ -56,13 +57,13 @@ class ProcessReader:
 
     def is_ending(self, pane: Pane, process: Process | None, now: float) -> bool:
         """Whether it has ended, and how is about to be known: nothing should be concluded before that."""
-        if (pane.dead and pane.dead_status is not None) or not _is_over(pane, process):
+        if (pane.dead and pane.dead_status is not None) or not self._is_over(pane, process):
             return False
         self._ended_at = self._ended_at or now
         return now - self._ended_at < (SAYS_HOW_WITHIN_S if pane.dead else SEEN_WITHIN_S)
 
     def _ended(self, pane: Pane, process: Process | None, now: float, *, said_goodbye: bool) -> Evidence | None:
-        if not _is_over(pane, process):
+        if not self._is_over(pane, process):
             self._ended_at = None
             return None
         self._ended_at = self._ended_at or now
@@ -73,6 +74,9 @@ class ProcessReader:
         well = status == 0 or (status is None and said_goodbye)
         says = Activity.DONE if well else Activity.FAILED
         return Evidence(Source.PROCESSES, says, self._ended_at, f"its program ended {_how(status)}", "ended")
+
+    def _is_over(self, pane: Pane, process: Process | None) -> bool:
+        return pane.dead or (process is not None and not self.lives(process))
 
     def _approved(self, top: Process | int, asked_for: Part) -> Evidence | None:
         """A command for which permission was asked, and that runs: somebody gave it."""
@@ -89,10 +93,6 @@ class ProcessReader:
                     Source.PROCESSES, Activity.WORKING, max(process.started, asked_for.at + 0.01), why, "approved"
                 )
         return None
-
-
-def _is_over(pane: Pane, process: Process | None) -> bool:
-    return pane.dead or (process is not None and not is_there(process))
 
 
 def _bare(command: str) -> str:
