@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from registry.records import AgentRecord, EndedSession
+from registry.records import MOVING, AgentRecord, EndedSession
 from shared.events import (
     AgentAdopted,
     AgentDeleted,
@@ -107,6 +107,7 @@ def _told(record: AgentRecord, event: Any) -> dict[str, Any]:
 def _running(event: Any, at: datetime, record: AgentRecord | None) -> AgentRecord:
     same = record is not None and record.spawn == event.spawn
     return AgentRecord(
+        **_activity(record, event.spawn),
         status=Status.RUNNING,
         since=at,
         reason=getattr(event, "reason", event.kind),
@@ -128,6 +129,12 @@ def _running(event: Any, at: datetime, record: AgentRecord | None) -> AgentRecor
     )
 
 
+def _activity(record: AgentRecord | None, spawn: str) -> dict[str, Any]:
+    """What is known of a session that was recorded as running before."""
+    same = record is not None and record.spawn == spawn and record.is_running
+    return {name: getattr(record, name) for name in MOVING} if same else {}
+
+
 def _transcript(record: AgentRecord | None, conversation: str | None) -> str | None:
     """A conversation that goes on is where it was."""
     return record.transcript if record is not None and conversation and record.conversation == conversation else None
@@ -139,6 +146,7 @@ def _registered(event: Unregistered, at: datetime, record: AgentRecord | None) -
         return record
     known = record if record is not None and record.spawn == event.spawn else None
     return AgentRecord(
+        **_activity(record, event.spawn),
         status=Status.RUNNING,
         since=at,
         reason="auto-detected: found running in tmux",

@@ -1,24 +1,25 @@
 """Looks at every agent of the fleet, and tells what each is doing. It changes nothing."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from registry import AgentRecord, RegistryFile
 from registry.reading import Records
+from services.monitor.ears import HOOKED, Ears
 from services.monitor.evidence import Source
-from services.monitor.evidence.hooks import Hooked, take
 from services.monitor.explaining import explanation
-from services.monitor.fusion import Verdict
-from services.monitor.hearing import is_late, whose
+from services.monitor.fusion import Verdict, fuse
+from services.monitor.hearing import Whereabouts
 from services.monitor.rhythm import Rhythm
 from services.monitor.subject import Subject
-from services.monitor.told import BY_LOOKS, TOLD, Question, tell, tell_end
+from services.monitor.told import TOLD, Question, tell, tell_end, told_of
 from shared.commands import Explain
 from shared.errors import MusterError
 from shared.events import Data
 from shared.fleet import Backend, Fleet, FleetFile
-from shared.hooks.spool import AT_MOST, HookEvent, Spool
+from shared.hooks.spool import Spool
 from shared.journal import Journal
 from shared.log import Log
 from shared.processes import Processes
@@ -30,7 +31,6 @@ from shared.tmux.server import socket_of
 from shared.topics import AGENT_DRIFT, AGENT_LIFECYCLE, Topic
 from shared.turn import Asked, Turn
 
-HOOKED = "hooked:"
 RECORDED_WITHIN_S = 5.0
 """What is told of a session that the record does not know yet is not recorded: so long it waits for that."""
 
@@ -47,16 +47,11 @@ class Monitor:
         self._fleet_file = fleet_file
         self._records = Records(registry, journal)
         self._tmux = tmux
-        self._spool = spool
         self._log = log
         self._subjects: dict[str, Subject] = {}
         self._processes: Processes | None = None
         self._rhythm = Rhythm()
-        self._taken: list[HookEvent] = []
-        """Calls of hooks that were heard in the last turn, and can go once it is seen that they are remembered."""
-        self._nobodys: dict[str, HookEvent] = {}
-        """Calls of which it is not known whose they are, by their files: hooks that a user has installed are called by
-        all agents of that user, and some are adopted soon."""
+        self._ears = Ears(spool)
 
     def states(self) -> Iterable[Data]:
         return ()
@@ -69,23 +64,39 @@ class Monitor:
         records = self._records.read(turn)
         panes = self._tmux.glance(fleet.stamp)
         self._meet(turn, fleet, records, panes)
-        self._hear(turn, panes, records)
+        known = Whereabouts.of(panes, records, str(socket_of(fleet.declared.tmux.socket)))
+        for agent, subject in self._subjects.items():
+            with self._minding(turn, agent):
+                subject.begin(fleet.backends[subject.backend], panes[agent], now)
+        self._ears.hear(turn, known, self._subjects)
         self._capture(panes, now)
         for agent, subject in self._subjects.items():
-            try:
+            with self._minding(turn, agent):
                 self._judge(turn, fleet, subject, panes[agent], records.get(agent), now)
-            except MusterError:
-                raise
-            except Exception as error:  # noqa: BLE001 - an agent that is odd in some new way must not hide all others
-                turn.complain(f"what {agent} is doing can't be told: {type(error).__name__}: {error}")
-                self._log.failure(f"{agent} could not be judged", error)
+        self._ears.remember(turn, self._subjects, panes)
         for agent in [key.removeprefix(TOLD) for key, kept in turn.memory.items() if key.startswith(TOLD) and kept]:
             if agent not in panes:
                 tell_end(turn, agent, records.get(agent))
+            elif agent not in self._subjects and told_of(turn, agent, panes[agent].spawn or "") is not None:
+                tell(
+                    turn, agent, panes[agent].spawn or "", fuse([], now), None, {}
+                )  # its backend is not known any more
         for asked in turn.asked:
             if isinstance(asked.command, Explain):
-                self._explain(turn, asked, asked.command.agent, records, panes)
+                with self._minding(turn, asked.command.agent):
+                    self._explain(turn, asked, asked.command.agent, records, panes)
         turn.again_at(turn.now + timedelta(seconds=self._rhythm.next_look_s(now)))
+
+    @contextmanager
+    def _minding(self, turn: Turn, agent: str) -> Iterator[None]:
+        """An agent that is odd in some new way must not hide all others. A source that does not answer is raised."""
+        try:
+            yield
+        except MusterError:
+            raise
+        except Exception as error:  # noqa: BLE001
+            turn.complain(f"what {agent} is doing can't be told: {type(error).__name__}: {error}")
+            self._log.failure(f"could not tell what {agent} is doing", error)
 
     # --- looking ---
 
@@ -104,10 +115,8 @@ class Monitor:
         for agent, (spawn, name) in runs.items():
             if agent not in self._subjects and spawn and name:
                 kind = fleet.backends[name].transcript or name
-                kept = turn.recall(f"{HOOKED}{agent}") or {}
-                hooked = Hooked.read(kept.get("hooked")) if kept.get("spawn") == spawn else Hooked()
-                now = turn.now.timestamp()
-                self._subjects[agent] = Subject(agent, spawn, name, kind, self._look, now, hooked)
+                subject = Subject(agent, spawn, name, kind, self._look, turn.now.timestamp())
+                self._subjects[agent] = subject.recalled(turn.recall(f"{HOOKED}{agent}"))
 
     def _capture(self, panes: Mapping[str, Pane], now: float) -> None:
         """The screens on which something may have changed since they were last looked at, all in one go."""
@@ -120,51 +129,6 @@ class Monitor:
             subject, pane = due[pane_id]
             subject.show(pane, screen, now)
 
-    # --- hooks ---
-
-    def _hear(self, turn: Turn, panes: Mapping[str, Pane], records: Mapping[str, AgentRecord]) -> None:
-        self._forget_heard(turn)
-        now, socket = turn.now.timestamp(), str(socket_of(self._fleet_file.fleet.declared.tmux.socket))
-        dropped: list[HookEvent] = []
-        heard: dict[str, Subject] = {}
-        events = self._spool.read(but=self._nobodys)
-        if len(events) == AT_MOST:
-            turn.again_at(turn.now)  # there are more
-        for event in sorted([*self._nobodys.values(), *events], key=lambda each: each.at):
-            agent = whose(event, panes, records, socket)
-            subject = self._subjects.get(agent) if agent is not None else None
-            if subject is None:
-                self._nobodys[event.file.name] = event
-                dropped += [event] if is_late(event, now) else []
-                continue
-            self._nobodys.pop(event.file.name, None)
-            subject.hooked = take(subject.hooked, event.payload, event.at)
-            self._taken.append(event)
-            heard[subject.agent] = subject
-        for agent, subject in heard.items():
-            kept = {"spawn": subject.spawn, "hooked": subject.hooked.document()}
-            if turn.recall(f"{HOOKED}{agent}") != kept:  # it may be known from a turn that was for nothing
-                turn.remember(f"{HOOKED}{agent}", kept)
-        self._spool.done(dropped)
-        for event in dropped:
-            del self._nobodys[event.file.name]
-        for key in [key for key, kept in turn.memory.items() if key.startswith(HOOKED) and kept]:
-            if key.removeprefix(HOOKED) not in panes:
-                turn.remember(key, None)
-
-    def _forget_heard(self, turn: Turn) -> None:
-        """Remove the calls that the last turn heard, if it was not for nothing; else they are heard again."""
-        if not self._taken:
-            return
-        remembered = all(
-            (turn.memory.get(f"{HOOKED}{agent}") or {}).get("hooked") == subject.hooked.document()
-            for agent, subject in self._subjects.items()
-            if subject.hooked.parts
-        )
-        if remembered:
-            self._spool.done(self._taken)
-        self._taken = []
-
     # --- judging ---
 
     def _judge(
@@ -173,7 +137,6 @@ class Monitor:
         backend = fleet.backends[subject.backend]
         if subject.is_ending(pane, now):
             return
-        subject.find(backend, pane, now)
         verdict = subject.judge(backend, pane, record, now)
         self._rhythm.note(pane, verdict, now)
         if verdict.again_at is not None:
@@ -181,19 +144,26 @@ class Monitor:
         if (record is None or record.spawn != subject.spawn) and 0 <= now - subject.met < RECORDED_WITHIN_S:
             return
         question = self._question(backend, subject, verdict) if verdict.status is Activity.NEEDS_APPROVAL else None
-        tell(turn, subject.agent, subject.spawn, verdict, question, subject.hooked.subagents)
+        tell(turn, subject.agent, subject.spawn, verdict, question, subject.hooked.subagents, record)
 
     def _question(self, backend: Backend, subject: Subject, verdict: Verdict) -> Question | None:
         winner = verdict.winner
         if winner is None:
             return None
         reading = read_screen(backend, subject.screen)
-        seen = fingerprint(reading)
-        # A dialog is painted anew when somebody moves in it: where a hook told of it, that tells one from the next.
-        asking = [each.evidence for each in verdict.heard if each.evidence.source is Source.HOOKS]
-        hooks = asking[0] if asking and asking[0].says is Activity.NEEDS_APPROVAL else None
-        key = f"hook {hooks.at}" if hooks is not None else f"{BY_LOOKS}{seen}"
-        return Question(key, winner.at, winner.why, reading.dialog_text, seen)
+        asking = {
+            each.evidence.source: each.evidence.at
+            for each in verdict.heard
+            if each.evidence.says is Activity.NEEDS_APPROVAL
+        }
+        return Question(
+            since=winner.at,
+            why=winner.why,
+            hook_at=asking.get(Source.HOOKS),
+            dialog=reading.dialog_text,
+            fingerprint=fingerprint(reading),
+            shown_since=asking.get(Source.SCREEN, 0.0),
+        )
 
     # --- explaining ---
 

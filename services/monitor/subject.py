@@ -1,12 +1,14 @@
 """One agent as the monitor watches it: what is known of its program, and the readers of its sources."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from registry import AgentRecord
-from services.monitor.evidence import Evidence
-from services.monitor.evidence.hooks import Hooked
+from services.monitor.evidence import Evidence, Source
+from services.monitor.evidence.hooks import Hooked, take
 from services.monitor.evidence.live_file import LiveFileReader
 from services.monitor.evidence.processes import ProcessReader
 from services.monitor.evidence.screen import ScreenReader
@@ -16,12 +18,15 @@ from services.monitor.fusion import Verdict, fuse
 from shared.fleet import Backend
 from shared.identity.claude import live_files
 from shared.processes import Process, Processes, is_there, program_in, version_of
+from shared.states import Activity
 from shared.tmux import Pane
 
 Look = Callable[[], Processes]
 
-SEEKS_S, SEEKS_AT_MOST_S = 0.5, 30.0
+SEEKS_S, SEEKS_AT_MOST_S = 0.5, 5.0
 """A program that is not found in its pane is looked for again so soon, and half as often each time."""
+CORRECTS = (Source.LIVE_FILE, Source.TRANSCRIPT, Source.PROCESSES)
+"""Sources whose word is good enough to forget what hooks told before."""
 KEEPS_LIVE_FILE = "claude"
 """The kind of agent that says in a file of its own what it is doing."""
 
@@ -40,6 +45,8 @@ class Subject:
     met: float
     """When it was first seen."""
     hooked: Hooked = field(default_factory=Hooked)
+    hooked_anew: bool = False
+    """Whether that has changed since it was last remembered."""
     process: Process | None = None
     version: str | None = None
     screen: str = ""
@@ -55,6 +62,8 @@ class Subject:
     """The rules by which it was read: they may be edited, and the version may be known only later."""
     _titled: Evidence | None = None
     _titled_by: tuple[str, Backend, str | None] | None = None
+    _at: tuple[Backend, Pane] | None = None
+    """What runs it and where, this turn."""
     _lived: tuple[Process, bool] | None = None
     _seek_at: float = float("-inf")
     _sought: int = 0
@@ -67,24 +76,59 @@ class Subject:
     def __post_init__(self) -> None:
         self._running = ProcessReader(self.look, self._lives)
 
+    def recalled(self, kept: Mapping[str, Any] | None) -> "Subject":
+        """The same, as it was before a restart, if that is of this session and can be read."""
+        if kept is not None and kept.get("spawn") == self.spawn:
+            with suppress(TypeError, KeyError, ValueError, AttributeError):
+                self.hooked = Hooked.read(kept.get("hooked"))
+                self.process = Process(**kept["program"]) if kept.get("program") else None
+        return self
+
+    def begin(self, backend: Backend, pane: Pane, now: float) -> None:
+        """Begin a turn: see whether its program is there, and look for it where it is not known or gone."""
+        self._lived, self._at = None, (backend, pane)
+        self.find(backend, pane, now)
+
     def is_ending(self, pane: Pane, now: float) -> bool:
-        """Whether nothing should be concluded before it is known how its program ended. Asked first in a turn."""
-        self._lived = None
+        """Whether nothing should be concluded before it is known how its program ended."""
         return self._running.is_ending(pane, self.process, now)
 
     def find(self, backend: Backend, pane: Pane, now: float) -> None:
-        """Look for its program, where that is not known, or not there any more."""
-        if pane.dead or (self.process is not None and self._lives(self.process)) or now < self._seek_at:
+        """Look for its program, where that is not known or not there any more, and for the file that it keeps."""
+        lives = self.process is not None and self._lives(self.process)
+        if pane.dead or (lives and not self._wants_live_file) or 0 <= self._seek_at - now < SEEKS_AT_MOST_S:
             return
         processes = self.look()
-        found = program_in(processes, backend, pane.pid)
+        found = self.process if lives else program_in(processes, backend, pane.pid)
         self._sought += 1
         self._seek_at = now + min(SEEKS_AT_MOST_S, SEEKS_S * 2.0 ** min(self._sought, 10))
         if found is None:
             return
-        self.process, self.version, self._sought, self._live = found, version_of(found), 0, None
+        if not lives:
+            self._meet_program(found)
         self._may_live = list(live_files(processes, found)) if self.kind == KEEPS_LIVE_FILE else []
-        self._seek_at = now + SEEKS_S
+
+    @property
+    def _wants_live_file(self) -> bool:
+        """Whether it should keep one, and none is known: a wrapper may start the program that does only later."""
+        return self.kind == KEEPS_LIVE_FILE and self._live is None
+
+    def _meet_program(self, found: Process) -> None:
+        if self.process is not None and self.process != found and self.hooked.parts:
+            self.hooked, self.hooked_anew = Hooked(), True  # what a program said that is gone counts no longer
+        self.process, self.version, self._sought, self._live = found, version_of(found), 0, None
+
+    def program(self) -> dict[str, Any] | None:
+        """Its program, to be known again after a restart."""
+        return asdict(self.process) if self.process is not None else None
+
+    def hear(self, payload: Mapping[str, Any], at: float, pid: int, now: float) -> None:
+        """Take in a call of one of its hooks."""
+        if self._at is not None and (self.process is None or not self._lives(self.process)):
+            self._seek_at = float("-inf")  # somebody is there who calls
+            self.find(*self._at, now)
+        before, self.hooked = self.hooked, take(self.hooked.clamped(now), payload, at, pid)
+        self.hooked_anew = self.hooked_anew or before != self.hooked
 
     def judge(self, backend: Backend, pane: Pane, record: AgentRecord | None, now: float) -> Verdict:
         """What it is doing; the verdict of before where nothing has changed, as with most agents most of the time."""
@@ -94,7 +138,18 @@ class Subject:
         if verdict is None or is_due or evidence != self._weighed:
             self._weighed = evidence
             self.verdict = verdict = fuse(evidence, now)
+            self._correct_hooks(verdict)
         return verdict
+
+    def _correct_hooks(self, verdict: Verdict) -> None:
+        """Forget what hooks told that was seen to be otherwise since: a question that was answered, work that was
+        interrupted. Else it would be believed again when the other source falls silent."""
+        winner = verdict.winner
+        hooks = next((each.evidence for each in verdict.heard if each.evidence.source is Source.HOOKS), None)
+        if winner is None or hooks is None or hooks.says is winner.says or winner.at <= hooks.at:
+            return
+        if winner.source in CORRECTS or hooks.says is Activity.NEEDS_APPROVAL:
+            self.hooked, self.hooked_anew = self.hooked.after(winner.at), True
 
     def evidence(self, backend: Backend, pane: Pane, record: AgentRecord | None, now: float) -> list[Evidence]:
         """All that can be told of it now."""
@@ -109,11 +164,12 @@ class Subject:
             found += [
                 self.hooked.evidence(),
                 self._live_file(),
-                self._in_transcript(record),
+                self._in_transcript(record, pane),
                 self._read_title(backend, pane, now),
                 self._read_screen(backend, now),
             ]
-        return [each for each in found if each is not None]
+        # A clock that was set back must not make anybody believe what was told before that until it is there again.
+        return [each if each.at <= now else replace(each, at=now) for each in found if each is not None]
 
     def _lives(self, process: Process) -> bool:
         """Whether a process is there; the system is asked once a turn."""
@@ -123,7 +179,7 @@ class Subject:
 
     def show(self, pane: Pane, screen: str, now: float) -> None:
         """Take in what its screen shows now. The first look tells what has been there since it last changed."""
-        self._shown_at = min(now, pane.activity) if self.captured_at == float("-inf") else now
+        self._shown_at = min(now, pane.activity + 1) if self.captured_at == float("-inf") else now
         self.screen, self.captured_at, self._screened_by = screen, now, None
 
     def _read_screen(self, backend: Backend, now: float) -> Evidence | None:
@@ -136,7 +192,7 @@ class Subject:
     def _read_title(self, backend: Backend, pane: Pane, now: float) -> Evidence | None:
         by = (pane.title, backend, self.version)
         if self._titled_by != by:
-            at = min(now, pane.activity) if self._titled_by is None else now
+            at = min(now, pane.activity + 1) if self._titled_by is None else now
             self._titled = self._in_title.read(backend, pane.title, self.version, at)
             self._titled_by = by
         return self._titled
@@ -151,10 +207,10 @@ class Subject:
         self.version = self._live.version or self.version
         return said
 
-    def _in_transcript(self, record: AgentRecord | None) -> Evidence | None:
+    def _in_transcript(self, record: AgentRecord | None, pane: Pane) -> Evidence | None:
         if record is None or record.transcript is None:
             return None
-        since = self.process.started if self.process is not None else None
+        since = self.process.started if self.process is not None else float(pane.created)
         key = (record.transcript, record.conversation, since)
         if self._transcript is None or self._transcript[0] != key:
             self._transcript = (key, reader_for(self.kind, Path(record.transcript), record.conversation, since=since))

@@ -1,6 +1,6 @@
 """What was told of each agent: a change once, and each time that it asks a person. It survives a restart."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,10 +11,10 @@ from shared.states import Activity
 from shared.turn import Turn
 
 TOLD = "told:"
-BY_LOOKS = "dialog "
-"""How the key of a question begins that only its dialog tells from the next."""
 SHOWS_WITHIN_S = 1.5
 """Who asks is told when the dialog is on the screen, so that it can be told with it; after so long, in any case."""
+RECORDS_WITHIN_S = 10.0
+"""A record that does not know by then what was told has lost it: it is told again."""
 
 
 @dataclass(frozen=True)
@@ -22,24 +22,44 @@ class Told:
     spawn: str
     status: Activity
     since: float
+    at: float = 0.0
+    """When it was told."""
     asked: str = ""
-    """The question that was told of last."""
+    """The dialog that a person was told of last, by its fingerprint."""
+    asked_at: float = 0.0
+    hook_at: float = 0.0
+    """When the hook told of it, if one did."""
+    again: bool = False
+    """Whether its status was told a second time, since the record had lost it."""
 
     @classmethod
     def read(cls, kept: dict[str, Any]) -> "Told":
-        return cls(**{**kept, "status": Activity(kept["status"])})
+        known = {name: kept[name] for name in cls.__dataclass_fields__ if name in kept}
+        return cls(**{**known, "status": Activity(kept["status"])})
 
 
 @dataclass(frozen=True)
 class Question:
     """What an agent asks a person now."""
 
-    key: str
-    """Tells it from the next."""
     since: float
     why: str
+    hook_at: float | None = None
+    """When a hook told of it, if one did."""
     dialog: str = ""
     fingerprint: str = ""
+    shown_since: float = 0.0
+    """Since when this dialog is on the screen."""
+
+    def is_news(self, told: Told, now: float) -> bool:
+        """Whether it is another question than the last one. A dialog that is only painted anew is not."""
+        if not 0 < told.asked_at <= now:
+            return True
+        if self.hook_at is not None and self.hook_at > told.hook_at:
+            return True
+        if self.fingerprint:
+            return self.fingerprint != told.asked or self.shown_since > told.asked_at
+        return self.hook_at is None and self.since > told.asked_at
 
 
 def told_of(turn: Turn, agent: str, spawn: str) -> Told | None:
@@ -50,57 +70,78 @@ def told_of(turn: Turn, agent: str, spawn: str) -> Told | None:
 
 
 def tell(
-    turn: Turn, agent: str, spawn: str, verdict: Verdict, question: Question | None, subagents: dict[str, Activity]
+    turn: Turn,
+    agent: str,
+    spawn: str,
+    verdict: Verdict,
+    question: Question | None,
+    subagents: dict[str, Activity],
+    record: AgentRecord | None = None,
 ) -> None:
     """Tell what is new about an agent."""
     before = told_of(turn, agent, spawn)
     now = turn.now.timestamp()
     told = before
     if before is None or before.status is not verdict.status:
-        winner = verdict.winner
-        since = _since(verdict, before, now)
-        turn.tell(
-            StatusChanged(
-                agent=agent,
-                spawn=spawn,
-                status=verdict.status,
-                was=before.status if before is not None else None,
-                since=_time(since),
-                reason=verdict.reason,
-                decided_by=winner.source.value if winner is not None else "",
-                rule=winner.rule if winner is not None else "",
-                subagents=subagents,
-            )
-        )
-        told = Told(spawn, verdict.status, since, _still_asked(verdict, before))
-    if told is not None and question is not None and question.key != told.asked:
-        if question.dialog or now - question.since >= SHOWS_WITHIN_S:
-            turn.tell(
-                ApprovalNeeded(
-                    agent=agent,
-                    spawn=spawn,
-                    since=_time(question.since),
-                    reason=question.why,
-                    dialog=question.dialog,
-                    fingerprint=question.fingerprint,
-                )
-            )
-            told = Told(spawn, told.status, told.since, question.key)
-        else:
-            turn.again_at(_time(question.since + SHOWS_WITHIN_S))
+        told = _tell_status(turn, agent, verdict, before or Told(spawn, verdict.status, now), subagents, before)
+    elif _is_lost(record, before, now):
+        told = replace(_tell_status(turn, agent, verdict, before, subagents, before), again=True)
+    if told is not None and question is not None and question.is_news(told, now):
+        told = _tell_question(turn, agent, question, told)
     if told is not None and told != before:
         turn.remember(f"{TOLD}{agent}", asdict(told))
 
 
-def _still_asked(verdict: Verdict, before: Told | None) -> str:
-    """The question that needs not be told again. One that is known by its looks is over when the agent goes on."""
-    asked = before.asked if before is not None else ""
-    is_over = verdict.status is not Activity.NEEDS_APPROVAL and asked.startswith(BY_LOOKS)
-    return "" if is_over else asked
+def _tell_status(
+    turn: Turn, agent: str, verdict: Verdict, told: Told, subagents: dict[str, Activity], before: Told | None
+) -> Told:
+    winner, now = verdict.winner, turn.now.timestamp()
+    since = _since(verdict, before, now)
+    turn.tell(
+        StatusChanged(
+            agent=agent,
+            spawn=told.spawn,
+            status=verdict.status,
+            was=before.status if before is not None else None,
+            since=_time(since),
+            reason=verdict.reason,
+            decided_by=winner.source.value if winner is not None else "",
+            rule=winner.rule if winner is not None else "",
+            subagents=subagents,
+        )
+    )
+    return replace(told, status=verdict.status, since=since, at=now, again=False)
+
+
+def _tell_question(turn: Turn, agent: str, question: Question, told: Told) -> Told:
+    now = turn.now.timestamp()
+    if not question.dialog and 0 <= now - question.since < SHOWS_WITHIN_S:
+        turn.again_at(_time(question.since + SHOWS_WITHIN_S))
+        return told
+    turn.tell(
+        ApprovalNeeded(
+            agent=agent,
+            spawn=told.spawn,
+            since=_time(question.since),
+            reason=question.why,
+            dialog=question.dialog,
+            fingerprint=question.fingerprint,
+        )
+    )
+    return replace(told, asked=question.fingerprint, asked_at=now, hook_at=question.hook_at or told.hook_at)
+
+
+def _is_lost(record: AgentRecord | None, told: Told, now: float) -> bool:
+    """Whether the record of this session says something else than was told long ago, or nothing."""
+    is_its = record is not None and record.spawn == told.spawn and record.is_running
+    differs = record is not None and record.activity is not told.status
+    return is_its and differs and not told.again and not 0 <= now - told.at < RECORDS_WITHIN_S
 
 
 def _since(verdict: Verdict, before: Told | None, now: float) -> float:
     """When it began, by what decided it; now, where that is older than what was told before: it is so again."""
+    if before is not None and before.status is verdict.status:
+        return min(before.since, now)
     at = verdict.winner.at if verdict.winner is not None else now
     return min(at, now) if before is None or at > before.since else now
 

@@ -216,12 +216,11 @@ class Registrar:
         if not (gone or book.ended or pruned) and self._can_wait(turn, changes):
             changes = {}
         if changes or gone or book.ended or pruned:
-            self._written_at = turn.now
             self._file.write(changes, gone - changes.keys(), book.ended, pruned)
+            self._seen, self._written_at = self._file.records(), turn.now
             turn.gather(GATHERS_S)
             turn.again_at(turn.now + LATE_SAVES)  # somebody may save into the file that was just replaced
         self._touched |= dict.fromkeys(gone) | changes
-        self._seen = self._file.records()
         book.written()
 
     def _can_wait(self, turn: Turn, changes: Mapping[str, AgentRecord]) -> bool:

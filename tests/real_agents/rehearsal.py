@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -97,6 +98,13 @@ class Rehearsal:
     def _dead(self) -> bool:
         return self.bench.ask("#{pane_dead}") == "1"
 
+    def _learn_how_it_ended(self) -> None:
+        """tmux may miss the end of a pane's own program until another child of its ends; it is told to look."""
+        until = time.monotonic() + WITHIN_S
+        while not self.bench.ask("#{pane_dead_status}#{pane_dead_signal}") and time.monotonic() < until:
+            psutil.Process(int(self.bench.ask("#{pid}"))).send_signal(signal.SIGCHLD)
+            time.sleep(LOOK_EVERY_S)
+
     def _press(self, *keys: str) -> None:
         for key in keys:
             self.bench.keys(key)
@@ -138,7 +146,9 @@ class Rehearsal:
     def seen(self) -> dict[str, Any]:
         """What tmux and the system know of it now."""
         dead = self._dead()
-        status, signal = self.bench.ask("#{pane_dead_status}"), self.bench.ask("#{pane_dead_signal}")
+        if dead:
+            self._learn_how_it_ended()
+        status, number = self.bench.ask("#{pane_dead_status}"), self.bench.ask("#{pane_dead_signal}")
         return {
             "recorded_at": time.time(),
             "began_at": self.began_at,
@@ -147,7 +157,7 @@ class Rehearsal:
             "command": self.bench.ask("#{pane_current_command}"),
             "dead": dead,
             "exit_status": int(status) if status else None,
-            "exit_signal": signal or None,
+            "exit_signal": number or None,
             "processes": [] if dead else self._names(),
         }
 

@@ -30,7 +30,7 @@ ENDED_BY: Mapping[str, Activity] = {
 }
 """What `StopFailure` means; after any other error the agent waits for somebody to say it again."""
 
-GOES_ON = ("clear", "resume")
+GOES_ON = ("clear", "resume", "fork")
 """Reasons for the end of a conversation with which its program does not end."""
 WIDEST = 300
 
@@ -52,6 +52,8 @@ class Hooked:
 
     conversation: str = ""
     parts: Mapping[str, Part] = field(default_factory=dict)
+    pid: int = 0
+    """The program that called."""
 
     def evidence(self) -> Evidence | None:
         """What the session does: the most urgent of what its parts do."""
@@ -60,6 +62,16 @@ class Hooked:
         name, part = min(self.parts.items(), key=lambda each: (URGENCY.index(each[1].says), -each[1].at))
         why = f"subagent {name}: {part.why}" if name else part.why
         return Evidence(Source.HOOKS, part.says, part.at, why, part=name)
+
+    def clamped(self, now: float) -> "Hooked":
+        """The same with nothing told later than now: the clock may have been set back."""
+        if all(part.at <= now for part in self.parts.values()):
+            return self
+        return replace(self, parts={name: replace(part, at=min(part.at, now)) for name, part in self.parts.items()})
+
+    def after(self, at: float) -> "Hooked":
+        """What is left of it where another source has told since then that it is otherwise."""
+        return replace(self, parts={name: part for name, part in self.parts.items() if part.at > at})
 
     @property
     def asked_for(self) -> Part | None:
@@ -83,17 +95,18 @@ class Hooked:
     def read(cls, kept: Mapping[str, Any] | None) -> "Hooked":
         parts = (kept or {}).get("parts") or {}
         read = {name: Part(**{**part, "says": Activity(part["says"])}) for name, part in parts.items()}
-        return cls((kept or {}).get("conversation") or "", read)
+        return cls((kept or {}).get("conversation") or "", read, (kept or {}).get("pid") or 0)
 
 
-def take(known: Hooked, payload: Mapping[str, Any], at: float) -> Hooked:
-    """What is known after one more call of a hook. The same call twice changes nothing; an older one neither."""
+def take(known: Hooked, payload: Mapping[str, Any], at: float, pid: int = 0) -> Hooked:
+    """What is known after one more call of a hook, by this program. The same call twice changes nothing; an older one
+    neither."""
     event, conversation = _text(payload.get("hook_event_name")), _text(payload.get("session_id"))
     if conversation and known.conversation and conversation != known.conversation:
-        if not _begins(event, payload):
+        if not (pid and pid == known.pid) and not _begins(event, payload):
             return known  # of another program: an agent may run one of its own kind
         known = Hooked()
-    known = replace(known, conversation=conversation or known.conversation)
+    known = replace(known, conversation=conversation or known.conversation, pid=pid or known.pid)
     name = _text(payload.get("agent_id"))
     before = known.parts.get(name)
     if before is not None and before.at > at:

@@ -19,6 +19,7 @@ SLACK_S = 2.0
 """How much earlier than its process a live file may seem to be, by clocks that count whole seconds."""
 UNREADABLE_AT_MOST = 4
 """So many looks in a row find it half written before it counts as broken."""
+AT_MOST_MS = 1e14
 MENU = "dialog open"
 """What it waits for with any menu of its own open: one that asks, one that a person opened, or one about a limit."""
 
@@ -38,7 +39,9 @@ def claim_of(document: Document) -> Evidence | None:
         case "waiting":
             what = waits_for if isinstance(waits_for, str) and waits_for else "a person"
             why = f"its live file says waiting: {what[:100]}"
-            return Evidence(Source.LIVE_FILE, Activity.NEEDS_APPROVAL, at, why, "menu" if what == MENU else "waiting")
+            # A menu may be one that a person opened: the screen tells which it is.
+            rule = "menu" if what == MENU else "waiting"
+            return Evidence(Source.LIVE_FILE, Activity.NEEDS_APPROVAL, at, why, rule, weak=what == MENU)
         case _:
             return None
 
@@ -46,7 +49,7 @@ def claim_of(document: Document) -> Evidence | None:
 def _at(document: Document) -> float:
     for name in ("statusUpdatedAt", "updatedAt", "startedAt"):
         found = document.get(name)
-        if isinstance(found, int | float):
+        if isinstance(found, int | float) and 0 <= found < AT_MOST_MS:  # which no time that is none is
             return found / 1000
     return 0.0
 

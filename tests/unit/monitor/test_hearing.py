@@ -1,11 +1,12 @@
 """Whose hook was called, and how long one is kept of which nobody knows."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from services.monitor.hearing import WAITS_S, is_late, whose
+from services.monitor.hearing import WAITS_S, Whereabouts, is_late
 from shared.hooks.spool import HookEvent
 from tests.unit.monitor.seeing import NOW, pane, record
 
@@ -21,6 +22,11 @@ RECORDS = {
 
 def call(spawn: str | None = None, at: str | None = None, socket: str | None = SOCKET, **payload: Any) -> HookEvent:
     return HookEvent(NOW, spawn, at, socket if at else None, 7, payload, Path("x"))
+
+
+def before(event: HookEvent) -> HookEvent:
+    """From before its pane was made."""
+    return replace(event, at=PANES["tester"].created - 1.0)
 
 
 CALLS: dict[str, tuple[HookEvent, str | None]] = {
@@ -40,6 +46,7 @@ CALLS: dict[str, tuple[HookEvent, str | None]] = {
         None,
     ),
     "in a pane of nobody": (call(at="%9", session_id="c9"), None),
+    "in a pane of its number before there was this one": (before(call(at="%2")), None),
     "in a pane of another tmux server": (call(at="%2", socket="/elsewhere"), None),
     "of another tmux server, in a known conversation": (call(at="%2", socket="/elsewhere", session_id="c1"), "builder"),
     "by its conversation": (call(session_id="c2"), "tester"),
@@ -53,7 +60,7 @@ CALLS: dict[str, tuple[HookEvent, str | None]] = {
 
 @pytest.mark.parametrize(("event", "agent"), CALLS.values(), ids=CALLS)
 def test_a_call_is_of(event: HookEvent, agent: str | None) -> None:
-    assert whose(event, PANES, RECORDS, SOCKET) == agent
+    assert Whereabouts.of(PANES, RECORDS, SOCKET).whose(event) == agent
 
 
 @pytest.mark.parametrize(
@@ -61,4 +68,4 @@ def test_a_call_is_of(event: HookEvent, agent: str | None) -> None:
 )
 def test_one_waits_for_whom_it_is_of(age: float, late: bool) -> None:
     """One that came while the turn was under way is younger than it; one of another day has a clock that was set."""
-    assert is_late(call(), NOW + age) is late
+    assert is_late(NOW, NOW + age) is late

@@ -79,7 +79,8 @@ def test_a_backend_that_is_taken_out_of_the_fleet_file_breaks_nothing(world: Wor
     world.declare(AGENTS)
     world.shows("builder", WAITS)
     world.shows("tester", WORKS)
-    assert told(world.turn()) == [("tester", "working")]
+    assert told(world.turn()) == [("tester", "working"), ("builder", "unknown")]
+    assert told(world.turn()) == [], "once"
     assert "nothing that can be watched" in world.explains("builder").said
     world.declare(AGENTS, backends={"mine": {"like": "demo"}})
     assert told(world.turn()) == [("builder", "waiting")]

@@ -1,22 +1,24 @@
 """What is told of an agent: each change once, each question once, and how it ended."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from registry import AgentRecord
 from services.monitor.evidence import Source
 from services.monitor.fusion import Verdict
-from services.monitor.told import BY_LOOKS, SHOWS_WITHIN_S, TOLD, Question, tell, tell_end
+from services.monitor.told import RECORDS_WITHIN_S, SHOWS_WITHIN_S, TOLD, Question, tell, tell_end
 from shared.events import ApprovalNeeded, Event, StatusChanged
 from shared.states import Activity, Status
 from shared.turn import Turn
 from tests.unit.monitor.seeing import NOW, START, record, turn, verdict
 
 WORKING, WAITING, ASKS = Activity.WORKING, Activity.WAITING, Activity.NEEDS_APPROVAL
-DIALOG = Question(f"{BY_LOOKS}f1", NOW, "it asks", "Do you allow this?", "f1")
-BARE = Question("hook 7.0", NOW, "it asks")
+DIALOG = Question(NOW, "it asks", dialog="Do you allow this?", fingerprint="f1", shown_since=NOW)
+BARE = Question(NOW, "it asks", hook_at=7.0)
 
 
 class Teller:
@@ -33,9 +35,10 @@ class Teller:
         now: float = NOW,
         spawn: str = "s1",
         commits: bool = True,
+        record: AgentRecord | None = None,
     ) -> Turn:
         taken = turn(self.memory, now)
-        tell(taken, "builder", spawn, says, question, {})
+        tell(taken, "builder", spawn, says, question, {}, record)
         if commits:
             self.memory |= json.loads(json.dumps(taken.kept))
         return taken
@@ -147,30 +150,76 @@ def test_a_question_waits_for_its_dialog_but_not_for_ever(teller: Teller) -> Non
     assert told(teller.tell(verdict(ASKS), BARE, now=NOW + 60)) == []
 
 
+def again(question: Question, **changes: Any) -> Question:
+    return replace(question, **changes)
+
+
 def test_the_next_question_is_told_again(teller: Teller) -> None:
     teller.tell(verdict(ASKS), DIALOG)
-    following = Question(f"{BY_LOOKS}f2", NOW + 9, "it asks", "Do you allow that?", "f2")
+    following = again(DIALOG, dialog="Do you allow that?", fingerprint="f2")
     assert questions(teller.tell(verdict(ASKS), following, now=NOW + 9)) == ["Do you allow that?"]
 
 
-def test_a_dialog_that_is_only_painted_anew_is_the_same_question(teller: Teller) -> None:
-    first = Question("hook 7.0", NOW, "it asks", "> 1. Yes", "f1")
-    teller.tell(verdict(ASKS), first)
-    moved = Question("hook 7.0", NOW, "it asks", "> 2. No", "f2")
-    assert told(teller.tell(verdict(ASKS), moved, now=NOW + 1)) == []
+def test_the_next_question_of_a_hook_is_told_though_it_looks_the_same(teller: Teller) -> None:
+    teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW - 1))
+    assert told(teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW - 1), now=NOW + 1)) == []
+    assert len(questions(teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW + 2), now=NOW + 2))) == 1
+
+
+def test_another_dialog_is_told_though_a_hook_still_speaks_of_the_first(teller: Teller) -> None:
+    teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW - 1))
+    other = again(DIALOG, hook_at=NOW - 1, fingerprint="f2")
+    assert len(questions(teller.tell(verdict(ASKS), other, now=NOW + 9))) == 1
 
 
 def test_the_same_dialog_after_an_answer_is_another_question(teller: Teller) -> None:
     teller.tell(verdict(ASKS), DIALOG)
     teller.tell(verdict(WORKING, NOW + 1), now=NOW + 1)
-    assert questions(teller.tell(verdict(ASKS, NOW + 2), DIALOG, now=NOW + 2)) == ["Do you allow this?"]
+    once_more = again(DIALOG, shown_since=NOW + 2)
+    assert questions(teller.tell(verdict(ASKS, NOW + 2), once_more, now=NOW + 2)) == ["Do you allow this?"]
 
 
-def test_a_question_of_a_hook_is_the_same_though_the_agent_seemed_to_go_on(teller: Teller) -> None:
-    told_of = Question("hook 7.0", NOW, "it asks", "Do you allow this?", "f1")
-    teller.tell(verdict(ASKS), told_of)
+def test_a_dialog_that_never_went_away_is_the_same_question(teller: Teller) -> None:
+    """Another tool may end meanwhile, and the agent seem to go on."""
+    teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW - 1))
     teller.tell(verdict(WORKING, NOW + 1), now=NOW + 1)
-    assert questions(teller.tell(verdict(ASKS, NOW + 2), told_of, now=NOW + 2)) == []
+    assert questions(teller.tell(verdict(ASKS, NOW + 2), DIALOG, now=NOW + 4)) == []
+
+
+def test_a_question_without_a_dialog_is_told_again_when_it_is_another(teller: Teller) -> None:
+    bare = Question(NOW, "its live file says so")
+    teller.tell(verdict(ASKS), bare, now=NOW + SHOWS_WITHIN_S)
+    assert told(teller.tell(verdict(ASKS), bare, now=NOW + 9)) == []
+    assert questions(teller.tell(verdict(ASKS), again(bare, since=NOW + 20), now=NOW + 30)) == [""]
+
+
+def test_a_clock_that_was_set_back_hides_no_question(teller: Teller) -> None:
+    teller.tell(verdict(ASKS), DIALOG)
+    earlier = again(DIALOG, since=NOW - 3600, shown_since=NOW - 3600)
+    assert len(questions(teller.tell(verdict(ASKS), earlier, now=NOW - 3600))) == 1
+
+
+# --- the record ---
+
+
+@pytest.mark.parametrize(
+    ("found", "told_again"),
+    [
+        pytest.param(record(), True, id="it knows nothing"),
+        pytest.param(record(activity=WAITING), True, id="it says something else"),
+        pytest.param(record(activity=WORKING), False, id="it has it"),
+        pytest.param(record(spawn="s2"), False, id="it is of another session"),
+        pytest.param(record(Status.EXITED), False, id="it is over"),
+        pytest.param(None, False, id="there is none"),
+    ],
+)
+def test_what_the_record_has_lost_is_told_once_more(teller: Teller, found: Any, told_again: bool) -> None:
+    teller.tell(verdict(WORKING, NOW - 5))
+    assert told(teller.tell(verdict(WORKING), now=NOW + RECORDS_WITHIN_S - 1, record=found)) == []
+    taken = teller.tell(verdict(WORKING), now=NOW + RECORDS_WITHIN_S, record=found)
+    assert statuses(taken) == ([(WORKING, WORKING)] if told_again else [])
+    assert not told_again or since(taken) == NOW - 5
+    assert told(teller.tell(verdict(WORKING), now=NOW + 3600, record=found)) == [], "nobody may be there to record it"
 
 
 def test_a_question_of_an_earlier_session_says_nothing_of_the_next(teller: Teller) -> None:

@@ -11,7 +11,7 @@ from registry import AgentRecord, RegistryFile
 from services.monitor.service import Monitor
 from shared.commands import Explain, Reply
 from shared.desk import request_of
-from shared.events import Event
+from shared.events import Event, StatusChanged
 from shared.fleet import FleetFile
 from shared.hooks.spool import Spool
 from shared.journal import Journal
@@ -64,6 +64,8 @@ class World:
         self.memory: dict[str, Any] = {}
         self.now = START
         self._calls = 0
+        self.records = True
+        """Whether somebody records what is told."""
         self.restarts()
 
     def restarts(self) -> None:
@@ -105,6 +107,14 @@ class World:
         file.write_text(f"1\t{when}\t{spawn}\t{at}\t\t7\n{json.dumps(said)}")
         return file
 
+    def _record(self, turn: Turn) -> None:
+        """As the registrar does."""
+        records = self.registry.records()
+        for event, _ in turn.told:
+            known = records.get(event.agent) if isinstance(event, StatusChanged) else None
+            if isinstance(event, StatusChanged) and known is not None and known.spawn == event.spawn and self.records:
+                self.writes(**{event.agent: known.model_copy(update={"activity": event.status})})
+
     # --- turns ---
 
     def turn(self, *explain: str, after: float = 1.0, commits: bool = True) -> Turn:
@@ -117,6 +127,7 @@ class World:
         if commits:
             kept = json.loads(json.dumps(turn.kept))
             self.memory = {key: each for key, each in (self.memory | kept).items() if each is not None}
+            self._record(turn)
         return turn
 
     def explains(self, agent: str) -> Reply:
