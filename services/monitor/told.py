@@ -51,14 +51,15 @@ class Question:
     shown_since: float = 0.0
     """Since when this dialog is on the screen."""
 
-    def is_news(self, told: Told, now: float) -> bool:
-        """Whether it is another question than the last one. A dialog that is only painted anew is not."""
+    def is_news(self, told: Told, now: float, *, still_asks: bool) -> bool:
+        """Whether it is another question than the last one, with which it may still be asking. A dialog that is only
+        painted anew, or seen for the first time after a restart, is not."""
         if not 0 < told.asked_at <= now:
             return True
         if self.hook_at is not None and self.hook_at > told.hook_at:
             return True
         if self.fingerprint:
-            return self.fingerprint != told.asked or self.shown_since > told.asked_at
+            return self.fingerprint != told.asked or (not still_asks and self.shown_since > told.asked_at)
         return self.hook_at is None and self.since > told.asked_at
 
 
@@ -86,7 +87,8 @@ def tell(
         told = _tell_status(turn, agent, verdict, before or Told(spawn, verdict.status, now), subagents, before)
     elif _is_lost(record, before, now):
         told = replace(_tell_status(turn, agent, verdict, before, subagents, before), again=True)
-    if told is not None and question is not None and question.is_news(told, now):
+    still_asks = before is not None and before.status is Activity.NEEDS_APPROVAL
+    if told is not None and question is not None and question.is_news(told, now, still_asks=still_asks):
         told = _tell_question(turn, agent, question, told)
     if told is not None and told != before:
         turn.remember(f"{TOLD}{agent}", asdict(told))

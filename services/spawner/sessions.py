@@ -11,6 +11,7 @@ from shared.backends import DIRECTORY
 from shared.fleet import Backend, Deliver, Fleet, needs
 from shared.fleet.needs import CannotStart
 from shared.fleet.placeholders import fill, spliced
+from shared.hooks.command import GIVEN
 from shared.hooks.giving import Given, given
 
 __all__ = ["CannotStart", "Conversation", "Launch", "Order", "can_resume", "conversation_of", "plan", "workspace_of"]
@@ -97,6 +98,8 @@ def plan(
         env[backend.model.env] = model
     hooks = given(backend.hooks, fleet.hooks, [*backend.argv, *backend.extra_args], env)
     env |= hooks.env
+    if backend.hooks is None:
+        env[GIVEN] = "none"  # what an agent without hooks runs, another agent say, must not tell in its name
     values |= hooks.values
     words = spliced(backend.argv, {**lists, "hooks_args": hooks.args})
     needs_file = backend.deliver is Deliver.EXEC or any("{prompt_file}" in word for word in words)

@@ -99,7 +99,7 @@ def page(recorded: Sequence[Case], live: dict[str, list[Outcome]]) -> str:
             "",
             *_wrong([f"{program} {one.situation}: {one.told}" for program, one in _each(live) if not one.right]),
             "",
-            f"How long after the last key the right status was told (promised: {RIGHT_WITHIN_S:g} s):",
+            f"How long after the situation was there the right status was told (promised: {RIGHT_WITHIN_S:g} s):",
             "",
             *latencies(live),
             "",

@@ -41,6 +41,9 @@ class Rehearsal:
     model: Model
     hooks: Path
     began_at: float = 0.0
+    """When the last key was pressed."""
+    came_at: float = 0.0
+    """When it was first seen to have had its effect."""
     last_sight: str = ""
 
     def play(self, situation: Situation) -> None:
@@ -64,6 +67,7 @@ class Rehearsal:
             case See(sight):
                 self.last_sight = SIGHTS[self.bench.cli.name].get(sight, sight)
                 self.bench.wait_for(self.last_sight, WITHIN_S)
+                self.came_at = time.time()
             case Running():
                 self.bench.wait_for(lambda: "sleep" in self._names(), WITHIN_S)
             case Reached(prompts):

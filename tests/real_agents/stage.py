@@ -40,7 +40,7 @@ class Outcome:
     by: str
     """The source that decided."""
     after_s: float | None
-    """How long after the last key it was told; 0 where it was so before. None: it never was."""
+    """How long after it could be seen, or after the last key, it was told; 0 where it was told before. None: never."""
     because: str = ""
 
     @property
@@ -60,7 +60,7 @@ class Stage:
         """Bring a new agent into the situation, and see what is told of it. It is gone afterwards."""
         with self.on(situation) as rehearsal:
             rehearsal.play(situation)
-            return self.outcome(situation, rehearsal.began_at)
+            return self.outcome(situation, max(rehearsal.began_at, rehearsal.came_at))
 
     @contextmanager
     def on(self, situation: Situation) -> Iterator[Rehearsal]:
@@ -78,13 +78,13 @@ class Stage:
             self.fleet.cli("stop", agent, code=None)
             end_all_in(self.places[agent].home)
 
-    def outcome(self, situation: Situation, began_at: float) -> Outcome:
+    def outcome(self, situation: Situation, came_at: float) -> Outcome:
         """What is told by now, or soon."""
         until = time.monotonic() + GIVES_UP_S
         while (last := self._last(situation.name)).get("status") != situation.expected and time.monotonic() < until:
             time.sleep(0.05)
         told = str(last.get("status") or "nothing")
-        after = max(0.0, last["told_at"] - began_at) if told == situation.expected else None
+        after = max(0.0, last["told_at"] - came_at) if told == situation.expected else None
         by, because = str(last.get("decided_by") or ""), str(last.get("reason") or "")
         return Outcome(situation.name, situation.expected, told, by, after, because)
 

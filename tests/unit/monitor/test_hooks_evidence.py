@@ -152,3 +152,25 @@ def test_what_is_known_survives_being_kept() -> None:
     known = after(PROMPT, call("SubagentStart", **SUB), call("PermissionRequest", **SUB, **BASH))
     assert Hooked.read(known.document()) == known
     assert Hooked.read(None) == Hooked()
+
+
+def test_another_conversation_of_the_same_program_counts() -> None:
+    """Codex says of a new one that it starts, Claude Code nothing of one that it branches off."""
+    known = take(Hooked(), START, 100.0, pid=7)
+    begun = {**call("SessionStart", source="startup"), "session_id": "next"}
+    assert take(known, {**call("UserPromptSubmit"), "session_id": "next"}, 101.0, pid=7).conversation == "next"
+    assert take(known, begun, 101.0, pid=7).conversation == "next"
+    assert take(known, begun, 101.0, pid=8) == known, "an agent may run another of its kind"
+
+
+def test_what_was_seen_to_be_otherwise_is_forgotten_and_nothing_later() -> None:
+    known = after(*ASKED, call("SubagentStart", **SUB))
+    left = known.after(102.0)
+    assert (left.conversation, left.subagents, MAIN in left.parts) == ("s1", {"a1": WORKING}, False)
+
+
+def test_a_clock_that_was_set_back_makes_nothing_count_for_longer() -> None:
+    known = take(Hooked(), PROMPT, 5_000.0)
+    assert says(take(known, call("Stop"), 100.0)) is WORKING
+    assert says(take(known.clamped(99.0), call("Stop"), 100.0)) is WAITING
+    assert known.clamped(5_000.0) is known

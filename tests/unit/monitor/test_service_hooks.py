@@ -1,11 +1,16 @@
 """Calls of hooks in a turn of the monitor: whose they are, when they count, and when they may go."""
 
+from dataclasses import asdict
+from typing import Any
+
 import pytest
 
+from services.monitor.fusion import Verdict
 from services.monitor.hearing import WAITS_S
+from services.monitor.subject import Subject
 from shared.events import ApprovalNeeded
-from tests.unit.monitor.seeing import record
-from tests.unit.monitor.world import WAITS, World, asks, told
+from tests.unit.monitor.seeing import GONE, record
+from tests.unit.monitor.world import WAITS, WORKS, World, asks, told
 
 
 def test_a_call_is_told_and_removed_once_it_is_remembered(world: World) -> None:
@@ -66,8 +71,7 @@ def test_a_call_of_an_older_session_counts_for_nobody(world: World) -> None:
 
 @pytest.mark.parametrize("spawn", ["", "s1"])
 def test_a_call_of_one_who_is_not_known_yet_waits_for_it(world: World, spawn: str) -> None:
-    at = {"at": "", "spawn": spawn}
-    call = world.calls_a_hook("UserPromptSubmit", ago=-1.01, **at)  # it comes while the turn is under way
+    call = world.calls_a_hook("UserPromptSubmit", spawn, ago=-1.01)  # it comes while the turn is under way
     assert told(world.turn()) == []
     assert call.exists()
     world.starts("builder", "")
@@ -122,3 +126,51 @@ def test_the_next_question_of_a_hook_is_told_though_its_dialog_is_the_same(world
     for _ in range(2):
         world.calls_a_hook("PermissionRequest", tool_name="Bash", tool_input={"command": "touch x"})
         assert ("builder", "approval_needed") in told(world.turn())
+
+
+def test_a_question_that_was_answered_is_not_believed_again(world: World) -> None:
+    """Hooks tell nothing of an Escape, and the next dialog may be one of which they tell nothing either."""
+    world.runs("builder", asks("the first"))
+    world.calls_a_hook("PermissionRequest", tool_name="Bash", tool_input={"command": "the first"})
+    world.turn()
+    world.shows("builder", WAITS)
+    found = [event for _ in range(3) for event in told(world.turn())]
+    assert found == [("builder", "waiting")]
+    assert world.memory["hooked:builder"]["hooked"]["parts"] == {}
+    world.shows("builder", asks("the second"))
+    found = [event for _ in range(3) for event in told(world.turn())]
+    assert found == [("builder", "needs_approval"), ("builder", "approval_needed")]
+
+
+def test_a_call_from_before_a_pane_of_its_number_is_nobodys(world: World) -> None:
+    """A new tmux server counts panes from the first again, and hooks that were installed know no spawn."""
+    world.runs("builder")
+    old = world.calls_a_hook("UserPromptSubmit", spawn="", at="%0", ago=7_200)
+    assert told(world.turn()) == [("builder", "waiting")]
+    assert not old.exists(), "it is too late for anybody"
+
+
+def test_an_odd_agent_hides_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.runs("builder")
+    world.runs("tester", WORKS)
+
+    def judge(subject: Subject, *given: Any) -> Verdict:
+        if subject.agent == "builder":
+            raise ZeroDivisionError("odd")
+        return judges(subject, *given)
+
+    judges = Subject.judge
+    monkeypatch.setattr(Subject, "judge", judge)
+    taken = world.turn()
+    assert told(taken) == [("tester", "working")]
+    assert "what builder is doing can't be told: ZeroDivisionError: odd" in taken.complaint
+
+
+def test_what_was_heard_is_known_after_a_restart_with_the_program_that_said_it(world: World) -> None:
+    world.runs("builder")
+    world.calls_a_hook("UserPromptSubmit")
+    assert told(world.turn()) == [("builder", "working")]
+    world.memory["hooked:builder"]["program"] = asdict(GONE)
+    world.restarts()
+    found = [event for _ in range(3) for event in told(world.turn())]
+    assert found == [("builder", "failed")], "what a program said that is gone counts no longer"

@@ -179,6 +179,11 @@ def test_the_same_dialog_after_an_answer_is_another_question(teller: Teller) -> 
     assert questions(teller.tell(verdict(ASKS, NOW + 2), once_more, now=NOW + 2)) == ["Do you allow this?"]
 
 
+def test_a_dialog_that_stands_is_the_same_question_whenever_it_is_seen(teller: Teller) -> None:
+    teller.tell(verdict(ASKS), DIALOG)
+    assert told(teller.tell(verdict(ASKS), again(DIALOG, shown_since=NOW + 30), now=NOW + 31)) == []
+
+
 def test_a_dialog_that_never_went_away_is_the_same_question(teller: Teller) -> None:
     """Another tool may end meanwhile, and the agent seem to go on."""
     teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW - 1))

@@ -99,12 +99,14 @@ class World:
     def writes(self, **records: AgentRecord) -> None:
         self.registry.write(records, (), {}, ())
 
-    def calls_a_hook(self, event: str, spawn: str = "s1", *, ago: float = 0.0, at: str = "", **payload: Any) -> Path:
+    def calls_a_hook(
+        self, event: str, spawn: str = "s1", *, ago: float = 0.0, at: str = "", pid: int = 7, **payload: Any
+    ) -> Path:
         self._calls += 1
         when = int((self.now.timestamp() - ago) * 1e9)
         file = self.spool.directory / "spool" / f"{when}-{self._calls}"
         said = {"hook_event_name": event, "session_id": "c1", **payload}
-        file.write_text(f"1\t{when}\t{spawn}\t{at}\t\t7\n{json.dumps(said)}")
+        file.write_text(f"1\t{when}\t{spawn}\t{at}\t\t{pid}\n{json.dumps(said)}")
         return file
 
     def _record(self, turn: Turn) -> None:
