@@ -56,7 +56,8 @@ class Case:
     def backend(self) -> Backend:
         return shipped()[self._found["cli"]]
 
-    def evidence(self) -> list[Evidence]:
+    @cached_property
+    def _evidence(self) -> list[Evidence]:
         """What each source tells, where it was recorded and tells anything."""
         if self._found["dead"]:
             return [self._ended()]
@@ -70,7 +71,7 @@ class Case:
 
     def verdict(self, but: Source | None = None) -> Verdict:
         """What is told, or would be without one of the sources."""
-        return fuse([piece for piece in self.evidence() if piece.source is not but], self._now)
+        return fuse([piece for piece in self._evidence if piece.source is not but], self._now)
 
     @property
     def _now(self) -> float:
