@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shutil
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -9,8 +10,9 @@ from typing import Any
 
 from services.cli import exits
 from services.cli.ask import StillWaits, ask, asker
+from services.cli.fitting import Column, fitted
 from services.cli.fleet import is_up, open_fleet, say
-from services.cli.words import Paint, ago, plain, table
+from services.cli.words import Paint, ago, plain
 from shared.commands import Explain
 from shared.errors import MusterError
 from shared.ids import is_id
@@ -18,7 +20,10 @@ from shared.ids import is_id
 WAIT_S = 20.0
 SOURCES = ("hooks", "live_file", "transcript", "processes", "title", "screen")
 """In the order in which they are believed."""
-HEAD = ("", "SOURCE", "SAYS", "FOR", "WHAT WAS SEEN", "WHAT WAS MADE OF IT")
+COLUMNS = (
+    *(Column(""), Column("SOURCE"), Column("SAYS"), Column("FOR")),
+    *(Column("WHAT WAS SEEN", least=24), Column("WHAT WAS MADE OF IT", least=24)),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,12 +47,17 @@ def run(options: argparse.Namespace) -> int:
         return exits.UNDER_WAY
     if not reply.ok:
         raise MusterError(plain(reply.said))
-    print(json.dumps(reply.result) if options.json else as_text(reply.result, Paint(sys.stdout), datetime.now(UTC)))
+    if options.json:
+        print(json.dumps(reply.result))
+    else:
+        room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print(as_text(reply.result, Paint(sys.stdout), datetime.now(UTC), room))
     return 0
 
 
-def as_text(found: Mapping[str, Any], paint: Paint, now: datetime) -> str:
-    """For people: the verdict first, then each source in its order, also those that say nothing."""
+def as_text(found: Mapping[str, Any], paint: Paint, now: datetime, room: int | None = None) -> str:
+    """For people: the verdict first, then each source in its order, also those that say nothing; within a terminal's
+    room (None: as long as it takes)."""
     status = plain(found["status"])
     since = ago((now - datetime.fromisoformat(found["since"])).total_seconds())
     program = f"{found['backend']} {found['version']}" if found.get("version") else str(found["backend"])
@@ -55,7 +65,7 @@ def as_text(found: Mapping[str, Any], paint: Paint, now: datetime) -> str:
         f"{paint.bold(plain(found['agent']))} ({plain(program)}) is {paint.status(status)} for {since}",
         f"because {plain(found['reason'])}",
         "",
-        table(HEAD, [*_rows(found, paint)]),
+        *fitted(COLUMNS, _rows(found, paint), room),
     ]
     if subagents := found.get("subagents"):
         told = ", ".join(f"{plain(name)} {paint.status(plain(says))}" for name, says in subagents.items())

@@ -15,14 +15,17 @@ from shared.fleet import Fleet
 from shared.fleet.needs import variables_of
 from shared.hooks.formats import FORMATS
 from shared.hooks.giving import given
-from shared.hooks.installing import Change, carry_out, installed_by, planned_install, planned_removal
+from shared.hooks.installing import Change, carry_out, installed_by, is_gone, planned_install, planned_removal
 from shared.hooks.spool import Spool
+
+GONE = "which is not there (--gone takes them out)"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("install", "remove", "show"), help="put in, take out, or say what is there")
     parser.add_argument("--backend", choices=tuple(FORMATS), action="append", help="only this one; else all you use")
     parser.add_argument("--home", metavar="DIR", type=Path, help="the settings below this directory, not your own")
+    parser.add_argument("--gone", action="store_true", help="take out those of fleets that are not there, too")
     parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
@@ -34,29 +37,58 @@ def run(options: argparse.Namespace) -> int:
     env = {"HOME": str(options.home.absolute())} if options.home else {"HOME": str(Path.home()), **os.environ}
     names = options.backend or list(FORMATS)
     if options.what == "show":
-        return _show(fleet, names, env, as_json=options.json)
+        return _show(fleet, options.backend or [], env, as_json=options.json)
     if options.what == "install" and not options.backend:
         names = [name for name in names if FORMATS[name].settings(env).parent.is_dir()]
         if not names:
             looked = ", ".join(str(form.settings(env).parent) for form in FORMATS.values())
             raise MusterError(f"none of the agents that have hooks is in use here (no {looked}); name one: --backend")
     planned = planned_install if options.what == "install" else planned_removal
-    changes = {name: planned(name, fleet.hooks, env) for name in names}  # all, before the first is made
+    # all, before the first is made
+    changes = {name: planned(name, fleet.hooks, env, gone=options.gone) for name in names}
     if options.what == "install" and not options.dry_run:
         Spool(fleet.hooks).prepare()
-    done = []
-    for name, change in changes.items():
-        if change.changes and not options.dry_run:
-            carry_out(change)
-        done.append(_outcome(name, change, options.what, dry=options.dry_run))
-    if options.json:
-        print(json.dumps(done, ensure_ascii=False))
-        return 0
-    for outcome, change in zip(done, changes.values(), strict=True):
-        print(plain(outcome["said"]))
-        for line in _difference(change) if options.dry_run else ():
-            print(plain(line))
+    done = [_made(name, change, options.what, env, fleet, dry=options.dry_run) for name, change in changes.items()]
+    _tell(done, changes, as_json=options.json, dry=options.dry_run)
+    if options.what == "remove" and not options.backend and not options.dry_run:
+        _forget(fleet, as_json=options.json)
+    failed = [f"{FORMATS[each['backend']].program}: {each['error']}" for each in done if each["error"]]
+    if failed:
+        raise MusterError("; ".join(failed))
     return 0
+
+
+def _made(name: str, change: Change, what: str, env: Mapping[str, str], fleet: Fleet, *, dry: bool) -> dict[str, Any]:
+    """Make the change, unless it is only to be shown, and say what came of it: one that fails keeps no other back."""
+    try:
+        if change.changes and not dry:
+            carry_out(change)
+    except MusterError as error:
+        return {"backend": name, "path": str(change.path), "changed": False, "said": str(error), "error": str(error)}
+    outcome = _outcome(name, change, what, dry=dry)
+    away = [str(each) for each in installed_by(name, env) if each != fleet.hooks and is_gone(each)]
+    outcome["said"] += f"; also has those of {', '.join(away)}, {GONE}" if away else ""
+    return outcome
+
+
+def _tell(done: list[dict[str, Any]], changes: Mapping[str, Change], *, as_json: bool, dry: bool) -> None:
+    """What failed is told last, and as an error."""
+    if as_json:
+        print(json.dumps(done, ensure_ascii=False))
+        return
+    for outcome in done:
+        if outcome["error"] is None:
+            print(plain(outcome["said"]))
+        for line in _difference(changes[outcome["backend"]]) if dry else ():
+            print(plain(line))
+
+
+def _forget(fleet: Fleet, *, as_json: bool) -> None:
+    """Let go of what installed hooks told and nobody has read: it holds what people's agents saw and wrote."""
+    number = Spool(fleet.hooks).forget_strangers()
+    if number and not as_json:
+        calls = "1 call" if number == 1 else f"{number} calls"
+        print(f"{calls} of agents that you started {'was' if number == 1 else 'were'} removed unread")
 
 
 def _outcome(name: str, change: Change, what: str, *, dry: bool) -> dict[str, Any]:
@@ -70,7 +102,8 @@ def _outcome(name: str, change: Change, what: str, *, dry: bool) -> dict[str, An
         said = f"{form.program}: the hooks {did} {change.path}"
         said += f"; {form.then}" if form.then and what == "install" and not dry else ""
         said += "; agents that run already do not know it" if not dry else ""
-    return {"backend": name, "path": str(change.path), "changed": change.changes and not dry, "said": said}
+    changed = change.changes and not dry
+    return {"backend": name, "path": str(change.path), "changed": changed, "said": said, "error": None}
 
 
 def _difference(change: Change) -> Iterator[str]:
@@ -83,10 +116,11 @@ def _difference(change: Change) -> Iterator[str]:
 # --- how things are ---
 
 
-def _show(fleet: Fleet, names: list[str], env: Mapping[str, str], *, as_json: bool) -> int:
+def _show(fleet: Fleet, asked: list[str], env: Mapping[str, str], *, as_json: bool) -> int:
+    names = asked or list(FORMATS)
     settings = [_settings(name, fleet.hooks, env) for name in names]
     agents = [_agent(fleet, agent) for agent in fleet.declared.agents]
-    agents = [each for each in agents if each["kind"] in names]
+    agents = [each for each in agents if each["kind"] in names or not asked]
     if as_json:
         print(json.dumps({"settings": settings, "agents": agents}, ensure_ascii=False))
         return 0
@@ -108,7 +142,8 @@ def _settings(name: str, directory: Path, env: Mapping[str, str]) -> dict[str, A
     said = "no hooks of this fleet"
     if directory in found:
         said = "has the hooks" if current else "has hooks that are out of date; muster hooks install renews them"
-    said += f"; also those of {', '.join(others)}" if others else ""
+    shown = [f"{each}, {GONE}" if is_gone(Path(each)) else each for each in others]
+    said += f"; also those of {'; '.join(shown)}" if others else ""
     about = {"installed": directory in found, "current": current, "others": others}
     return {**document, **about, "said": f"{form.program}: {path}: {said}"}
 
@@ -118,7 +153,8 @@ def _agent(fleet: Fleet, agent: str) -> dict[str, Any]:
     backend = fleet.profile(agent)
     hooks = backend.hooks
     if hooks is None:
-        return {"agent": agent, "kind": None, "given": False, "said": f"{agent}: no hooks"}
+        said = f"{agent}: is started without hooks: its backend {fleet.agents[agent].backend!r} has none"
+        return {"agent": agent, "kind": None, "given": False, "said": said}
     try:
         words = [*backend.argv, *backend.extra_args]
         withheld = given(hooks, fleet.hooks, words, variables_of(fleet, agent, backend, os.environ)).withheld

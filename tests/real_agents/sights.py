@@ -66,7 +66,7 @@ OPENCODE: Sights = {
     "subagent": r"Does a part",
     "quoted-limit": r"Access resets at 3:05 PM",
     "quoted-dialog": r"Esc to cancel",
-    "quoted-working": r"esc interrupt",
+    "quoted-working": r"Working \(3s",
     "quoted-output": r"hit your session limit",
 }
 GEMINI: Sights = {

@@ -101,3 +101,9 @@ def test_what_is_no_name_is_refused_and_shown_harmlessly(tmp_path: Path, capsys:
     said = capsys.readouterr().err
     assert "is no agent's name" in said
     assert "\x1b" not in said
+
+
+def test_the_table_keeps_to_the_room_of_a_terminal() -> None:
+    wordy = found(piece("hooks", why="so much to say of it " * 9, because="for so many reasons " * 9))
+    assert max(map(len, as_text(wordy, PLAIN, NOW).splitlines())) > 300
+    assert all(len(line) <= 90 for line in as_text(wordy, PLAIN, NOW, 90).splitlines())

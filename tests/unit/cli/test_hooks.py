@@ -1,6 +1,8 @@
 """`muster hooks`: a person's settings are changed only as asked, and are as they were when the hooks are gone."""
 
+import errno
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,10 @@ from typing import Any
 import pytest
 
 from services.cli.__main__ import main
+from shared.hooks import installing
 from shared.hooks.command import installed
 from shared.hooks.formats import FORMATS
+from shared.hooks.installing import CannotInstall, carry_out, installed_by, planned_install
 
 SETTINGS = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
 ODD = """{
@@ -67,7 +71,7 @@ def person(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Person:
 
 @pytest.mark.parametrize("backend", FORMATS)
 def test_install_and_remove_leave_every_byte(person: Person, backend: str) -> None:
-    for text in (ODD, ODD.replace("\n", "\r\n"), "{}", '{"a":1}', "\n"):
+    for text in (ODD, ODD.replace("\n", "\r\n"), "{}", '{"a":1}', "\n", "", " \r\n"):
         path = person.file(backend, text)
         assert "were put into" in person.does("install", "--backend", backend)
         once = path.read_bytes()
@@ -75,8 +79,7 @@ def test_install_and_remove_leave_every_byte(person: Person, backend: str) -> No
         assert "already" in person.does("install", "--backend", backend)
         assert path.read_bytes() == once
         assert "were taken out of" in person.does("remove", "--backend", backend)
-        assert path.exists() is bool(text.strip())
-        assert not text.strip() or path.read_bytes() == text.encode()
+        assert path.read_bytes() == text.encode()
         assert "has no hooks of this fleet" in person.does("remove", "--backend", backend)
 
 
@@ -137,17 +140,162 @@ def test_links_are_followed_and_the_mode_is_kept(person: Person) -> None:
     assert (link.is_symlink(), real.read_text()) == (True, "{}")
 
 
-def test_after_a_move_the_old_hooks_are_replaced(person: Person) -> None:
+def test_a_file_keeps_its_owner_and_group(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = person.file("claude", "{}")
+    was = path.stat()
+    given: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "fchown", lambda _file, uid, gid: given.append((uid, gid)))
+    person.does("install")
+    assert given == [(was.st_uid, was.st_gid)]
+
+
+def test_a_file_whose_owner_cannot_be_kept_is_left(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = person.file("claude", "{}")
+
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "fchown", refused)
+    assert f"{path} would not keep its owner and group; nothing was changed" in person.does("install", code=1)
+    assert [file.read_text() for file in path.parent.iterdir()] == ["{}"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_root_gives_what_it_writes_to_whose_it_is(person: Person) -> None:
+    path = person.file("claude", "{}")
+    os.chown(path, 4711, 4712)
+    os.chown(person.home, 4711, 4713)
+    person.does("install", "--backend", "claude")
+    person.does("install", "--backend", "gemini")
+    made = person.file("gemini")
+    assert [(each.stat().st_uid, each.stat().st_gid) for each in (path, made, made.parent)] == [
+        (4711, 4712),
+        (4711, 4713),
+        (4711, 4713),
+    ]
+
+
+def test_what_somebody_changed_meanwhile_is_left(person: Person) -> None:
+    path = person.file("claude", "{}")
+    change = planned_install("claude", person.hooks, {"HOME": str(person.home)})
+    path.write_text('{"theirs": 1}')
+    with pytest.raises(CannotInstall, match="was changed at this very moment"):
+        carry_out(change)
+    assert path.read_text() == '{"theirs": 1}'
+
+
+@pytest.mark.parametrize("what", ["install", "remove"])
+def test_what_was_done_is_told_although_the_rest_failed(
+    person: Person, what: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [person.file(backend, "{}") for backend in SETTINGS]
+    if what == "remove":
+        person.does("install")
+    before = paths[1].read_text()
+    replace = installing._replace
+
+    def fails_for_codex(path: Path, text: str) -> None:
+        if path == paths[1]:
+            raise OSError(errno.EROFS, "Read-only file system")
+        replace(path, text)
+
+    monkeypatch.setattr(installing, "_replace", fails_for_codex)
+    words = ["--fleet", str(person.fleet), "hooks", what, "--home", str(person.home)]
+    fault = f"{paths[1]} can't be written: Read-only file system"
+    assert main(words) == 1
+    said = capsys.readouterr()
+    assert [line.partition(":")[0] for line in said.out.splitlines()][:2] == ["Claude Code", "Gemini CLI"]
+    assert said.err == f"muster: Codex: {fault}\n"
+    assert paths[1].read_text() == before
+    assert main([*words, "--json"]) == 1
+    said = capsys.readouterr()
+    assert [each["error"] for each in json.loads(said.out)] == [None, fault, None]
+    assert fault in said.err
+
+
+def test_removing_lets_go_of_what_installed_hooks_told(person: Person) -> None:
+    person.file("claude", "{}")
+    person.does("install")
+    spool = person.hooks / "spool"
+    (spool / "1-1").write_bytes(b"1\t5\t\t%1\t\t9\n{}")
+    (spool / "2-2").write_bytes(b"1\t5\ts1\t%1\t\t9\n{}")
+    person.does("remove", "--dry-run")
+    person.does("remove", "--backend", "codex")
+    assert len(list(spool.iterdir())) == 2
+    assert "1 call of agents that you started was removed unread" in person.does("remove")
+    assert [file.name for file in spool.iterdir()] == ["2-2"]
+    assert "unread" not in person.does("remove")
+
+
+def test_after_a_move_the_old_hooks_are_replaced_when_asked(person: Person) -> None:
     path = person.file("claude", ODD)
     person.does("install")
     moved = person.fleet.parent.rename(person.fleet.parent.with_name("moved"))
     person.fleet = moved / "fleet.yaml"
-    assert person.told("show")["settings"][0]["current"] is False
-    person.does("install")
-    assert "fleet's dir" not in path.read_text()
+    (shown, *_) = person.told("show")["settings"]
+    assert (shown["installed"], shown["current"], len(shown["others"])) == (False, False, 1)
+    assert "which is not there (--gone takes them out)" in person.does("show")
+    assert "which is not there (--gone takes them out)" in person.does("install")
+    env = {"HOME": str(person.home)}
+    assert len(installed_by("claude", env)) == 2
+    person.does("install", "--gone")
+    assert list(installed_by("claude", env)) == [person.hooks]
     assert str(moved) in path.read_text()
     person.does("remove")
     assert path.read_text() == ODD
+
+
+@pytest.mark.parametrize("what", ["install", "remove"])
+def test_those_of_a_fleet_whose_disk_is_not_there_stay(person: Person, what: str) -> None:
+    path = person.file("claude", "{}")
+    person.does("install")
+    away, first = person.hooks, person.fleet
+    first.parent.rename(first.parent.with_name("elsewhere"))
+    person.fleet = person.home.parent / "second" / "fleet.yaml"
+    person.fleet.parent.mkdir()
+    person.fleet.write_text("agents: {}\n")
+    person.does("install")
+    person.does(what)
+    assert installed_by("claude", {"HOME": str(person.home)})[away] == len(FORMATS["claude"].events)
+    person.does("remove", "--gone")
+    assert path.read_text() == "{}"
+
+
+@pytest.mark.parametrize("error", [PermissionError, OSError])
+def test_a_fleet_that_cannot_be_looked_at_is_not_gone(
+    person: Person, error: type[OSError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person.file("claude", "{}")
+    person.does("install")
+    theirs, look = person.hooks, Path.stat
+    person.fleet = person.home.parent / "second" / "fleet.yaml"
+    person.fleet.parent.mkdir()
+    person.fleet.write_text("agents: {}\n")
+
+    def stat_of(path: Path, **options: Any) -> os.stat_result:
+        if path.is_relative_to(theirs.parent):
+            raise error(errno.EACCES, "no")
+        return look(path, **options)
+
+    monkeypatch.setattr(Path, "stat", stat_of)
+    person.does("install", "--gone")
+    person.does("remove", "--gone")
+    assert theirs in installed_by("claude", {"HOME": str(person.home)})
+
+
+def test_a_path_that_is_none_harms_nobody(person: Person) -> None:
+    text = json.dumps({"hooks": {"Stop": [{"hooks": [{"command": installed(Path("/a\0b/.muster/hooks"))}]}]}})
+    path = person.file("claude", text)
+    person.does("install", "--gone")
+    person.does("show")
+    person.does("remove", "--gone")
+    assert path.read_text() == text
+
+
+def test_a_fleet_whose_path_no_text_can_hold_is_refused(person: Person) -> None:
+    person.file("claude", "{}")
+    with pytest.raises(CannotInstall, match="the path of the fleet is not UTF-8"):
+        planned_install("claude", Path("/\udcff/.muster/hooks"), {"HOME": str(person.home)})
 
 
 def test_those_of_another_fleet_stay(person: Person) -> None:
@@ -179,6 +327,14 @@ def test_show_says_who_is_started_with_hooks_and_why_not(person: Person) -> None
     said = person.does("show")
     assert "a: is started with hooks" in said
     assert "b: is started without hooks: its command line has a --settings of its own" in said
+    assert "c: is started without hooks: its backend 'off' has none" in said
+    assert "d: is started without hooks: its backend 'demo' has none" in said
     assert "Claude Code:" in said
-    assert [each["agent"] for each in person.told("show")["agents"]] == ["a", "b"]
+    assert [(each["agent"], each["given"]) for each in person.told("show")["agents"]] == [
+        ("a", True),
+        ("b", False),
+        ("c", False),
+        ("d", False),
+    ]
+    assert [each["agent"] for each in person.told("show", "--backend", "claude")["agents"]] == ["a", "b"]
     assert person.told("show", "--backend", "gemini")["agents"] == []

@@ -71,10 +71,17 @@ def test_a_hook_has_the_hash_that_codex_gives_it(monkeypatch: pytest.MonkeyPatch
     )
 
 
-@pytest.mark.parametrize("word", ["hooks.Stop=[]", "hooks={}", "-chooks.Stop=[]", "--config=hooks.Stop=[]"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("hooks.Stop=[]", "hooks={}", "-chooks.Stop=[]", "--config=hooks.Stop=[]"),
+        *('"hooks".Stop=[]', "'hooks'={}", ' "hooks" . Stop = []', "-c='hooks'.Stop=[]", '--config="hooks"={}'),
+    ],
+)
 def test_codex_with_hooks_on_its_command_line_gets_none(tmp_path: Path, word: str) -> None:
     assert "configures `hooks` itself" in for_start("codex", tmp_path, "-c", word).withheld
-    assert for_start("codex", tmp_path, "-c", "model='hooks.x'").withheld == ""
+    for other in ("model='hooks.x'", "hooksy=1", '"hooks.x"=1'):
+        assert for_start("codex", tmp_path, "-c", other).withheld == ""
 
 
 def test_gemini_gets_them_only_where_root_alone_can_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,6 +115,29 @@ def test_the_file_is_private_and_written_only_when_it_differs(tmp_path: Path) ->
     file.write_text("something else")
     hooks.lay_out(directory)
     assert file.read_text() == hooks.text
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini"])
+def test_what_was_given_can_be_taken_back(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gemini, "_is_roots_alone", lambda _directory: True)
+    monkeypatch.setattr(gemini, "SYSTEM", tmp_path / "none")
+    hooks = for_start(name, tmp_path)
+    words = [fill(word, hooks.values) for word in hooks.args]
+    argv, env = hooks.taken_back(["-x", *words[:1], *words, "-y"], {"A": "b", **hooks.env})
+    assert (argv, env) == (["-x", *words[:1], "-y"], {"A": "b"})
+
+
+def test_what_is_not_there_as_it_was_given_is_not_taken_back(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not on its command line"):
+        for_start("claude", tmp_path).taken_back(["-x"], {})
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini"])
+def test_a_path_that_no_text_can_hold_gets_none(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gemini, "_is_roots_alone", lambda _directory: True)
+    monkeypatch.setattr(gemini, "SYSTEM", tmp_path / "none")
+    hooks = for_start(name, tmp_path / "\udcff")
+    assert (hooks.args, hooks.env, hooks.withheld) == ([], {}, "the path of the fleet is not UTF-8")
 
 
 def test_who_gets_none_leaves_no_trace(tmp_path: Path) -> None:

@@ -76,11 +76,23 @@ def test_nothing_else_means_anything_else(text: str) -> None:
     assert after == before
 
 
-@pytest.mark.parametrize("text", ["", "\n", "\ufeff"])
-def test_a_document_that_was_made_for_it_goes_with_it(text: str) -> None:
-    with_ours = added(text, ENTRIES)
+def test_a_document_that_was_made_for_it_goes_with_it() -> None:
+    with_ours = added(None, ENTRIES)
     assert plain(with_ours) == {"hooks": {event: [entry(OURS)] for event in EVENTS}}
     assert taken_out(with_ours, is_ours) is None
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\ufeff", " ", "\r\n\t"])
+def test_a_blank_text_is_the_same_blank_text_again(text: str) -> None:
+    with_ours = added(text, ENTRIES)
+    assert plain(with_ours) == {"hooks": {event: [entry(OURS)] for event in EVENTS}}
+    assert taken_out(with_ours, is_ours) == text
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_document_with_nothing_else_that_was_written_anew_goes(end: str) -> None:
+    anew = json.dumps(plain(added("", ENTRIES)), indent=2) + end
+    assert taken_out(anew, is_ours) is None
 
 
 @pytest.mark.parametrize("indent", [None, 2, 4])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shared.hooks.hook import KEPT
 from shared.hooks.spool import BAD_KEPT, HookEvent, Spool
 from tests.fixtures.broker import wait_until
 
@@ -110,6 +111,49 @@ def test_what_is_no_event_is_set_aside_with_a_sentence(laid: Laid, data: bytes, 
     (sentence,) = laid.said
     assert "1-1 was set aside" in sentence
     assert said in sentence
+
+
+CUT = b'{"session_id": "c1", "n": [1, {"a": "\\ud83d"}], "hook_event_name": "Stop", "left": '
+
+
+@pytest.mark.parametrize("left", [b'"', b'{"b": "', b'[["', b"1", b"tru", b""])
+def test_of_a_payload_that_was_cut_all_that_is_whole_counts(laid: Laid, left: bytes) -> None:
+    body = CUT + left
+    laid.lay("1-1", HEAD + body + (b"x" if left.endswith(b'"') else b"1") * (KEPT - len(body)))
+    (event,) = laid.spool.read()
+    assert event.payload == {"session_id": "c1", "n": [1, {"a": "?"}], "hook_event_name": "Stop"}
+
+
+@pytest.mark.parametrize("body", [b"x", b"[", b"", b'{"a" "b", '])
+def test_of_what_was_never_a_payload_nothing_counts(laid: Laid, body: bytes) -> None:
+    laid.lay("1-1", HEAD + body + b" " * (KEPT - len(body)))
+    assert laid.spool.read() == []
+    assert "not JSON" in laid.said[0]
+
+
+def test_calls_of_agents_that_nobody_spawned_can_be_forgotten(laid: Laid) -> None:
+    spawned = laid.lay("1-1", HEAD + b"{}")
+    laid.lay("2-2", b"1\t5\t\t%1\t\t9\n{}")
+    laid.lay("3-3", b"1\t5\t\t\t\t9\nnot JSON")
+    assert laid.spool.forget_strangers() == 2
+    assert [file for file in laid.files.iterdir() if file.is_file()] == [spawned]
+    assert laid.spool.forget_strangers() == 0
+    assert Spool(laid.files / "none").forget_strangers() == 0
+    assert not (laid.files / "none").exists()
+
+
+def test_two_may_prepare_at_once(laid: Laid, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = laid.spool.directory / "wake"
+    pipe.unlink()
+    make = os.mkfifo
+
+    def made_by_two(path: Path, mode: int) -> None:
+        make(path, mode)
+        make(path, mode)
+
+    monkeypatch.setattr(os, "mkfifo", made_by_two)
+    laid.spool.prepare()
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 def test_links_pipes_and_directories_are_no_events(laid: Laid, tmp_path: Path) -> None:
