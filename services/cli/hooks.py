@@ -5,6 +5,7 @@ import difflib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,9 @@ def _made(name: str, change: Change, what: str, env: Mapping[str, str], fleet: F
     except MusterError as error:
         return {"backend": name, "path": str(change.path), "changed": False, "said": str(error), "error": str(error)}
     outcome = _outcome(name, change, what, dry=dry)
-    away = [str(each) for each in installed_by(name, env) if each != fleet.hooks and is_gone(each)]
-    outcome["said"] += f"; also has those of {', '.join(away)}, {GONE}" if away else ""
+    with suppress(MusterError):  # somebody else has written it since
+        away = [str(each) for each in installed_by(name, env) if each != fleet.hooks and is_gone(each)]
+        outcome["said"] += f"; it also has those of {', '.join(away)}, {GONE}" if away else ""
     return outcome
 
 

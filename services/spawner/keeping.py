@@ -17,6 +17,7 @@ from services.spawner.scene import SEED, Scene
 from services.spawner.sessions import CannotStart, Conversation, Launch, Order, can_resume, plan, workspace_of
 from services.spawner.stagger import Stagger
 from shared.broker.private import make_directory, write
+from shared.errors import MusterError
 from shared.events import AgentExited, AgentGaveUp, AgentRestarted, AgentSpawned, Running
 from shared.fleet import Backend, Kind
 from shared.log import Log
@@ -194,9 +195,7 @@ class Keeper:
         if order.prompt_file is not None:
             make_directory(order.prompt_file.parent)
             write(order.prompt_file, order.prompt)
-        order.hooks.lay_out(scene.fleet.hooks)
-        if order.hooks.withheld and self._log is not None:
-            self._log.info("started an agent without hooks", agent=order.agent, reason=order.hooks.withheld)
+        order = self._with_hooks(scene, order)
         env = {**order.env, "MUSTER_AGENT": order.agent, "MUSTER_SPAWN": spawn, "MUSTER_FLEET": str(scene.fleet.path)}
         try:
             pane = self._tmux.start(
@@ -217,6 +216,22 @@ class Keeper:
         self._stagger.started(scene.fleet.declared.start, scene.now)
         scene.panes[order.agent] = pane
         return pane
+
+    def _with_hooks(self, scene: Scene, order: Launch) -> Launch:
+        """Make what the agent's hooks rely on. Where that fails it is started all the same, without them."""
+        reason = order.hooks.withheld
+        try:
+            order.hooks.lay_out(scene.fleet.hooks)
+        except (OSError, ValueError, MusterError) as error:
+            reason = str(error)
+            try:
+                argv, env = order.hooks.taken_back(order.argv, order.env)
+            except ValueError as fault:
+                raise CannotStart(f"agent {order.agent!r} can't be started without hooks ({error}): {fault}") from error
+            order = replace(order, argv=argv, env=env)
+        if reason and self._log is not None:
+            self._log.info("started an agent without hooks", agent=order.agent, reason=reason)
+        return order
 
     def bury(self, scene: Scene, agent: str, pane: Pane) -> None:
         """Tell how the program in a dead pane ended, and clear the session away for a new one."""

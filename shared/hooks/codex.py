@@ -54,7 +54,7 @@ def trusted_hash(event: str, command: str) -> str:
 
 def in_the_way(words: Sequence[str], _env: Mapping[str, str], _file: Path) -> str | None:
     """Why no hooks can be given: an option of the user's would be laid over them, in part or as a whole."""
-    if any(re.match(r"(?:-c=?|--config=)?\s*hooks\s*[.=]", word) for word in words):
+    if any(re.match(r"""(?:-c=?|--config=)?\s*(["']?)hooks\1\s*[.=]""", word) for word in words):
         return "its command line configures `hooks` itself"
     return None
 

@@ -12,6 +12,18 @@ _ELSE = ">/dev/null 2>&1 || cat >/dev/null 2>&1 || :"
 """Whatever happens, nothing is said, the payload is taken and the end is a good one: also without the interpreter."""
 
 
+NO_TEXT = "the path of the fleet is not UTF-8"
+
+
+def is_text(directory: Path) -> bool:
+    """Whether a settings file can name it: all are UTF-8, and a path may hold any bytes."""
+    try:
+        str(directory).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def interpreter() -> str:
     """This process's Python, without its virtual environment: it starts sooner, and stays when that is made anew."""
     return str(Path(sys.executable).resolve())

@@ -54,7 +54,7 @@ FORMATS: Mapping[str, Format] = {
         codex.in_the_way,
         "toml",
         _below("CODEX_HOME", ".codex", "hooks.json"),
-        "Codex asks at its next start whether the new hooks are to be trusted, and runs them only then",
+        "Codex asks once, also when Muster starts it, whether the new hooks are to be trusted; only then it runs them",
     ),
     "gemini": Format(
         "Gemini CLI",

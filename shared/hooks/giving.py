@@ -10,7 +10,7 @@ from pathlib import Path
 from shared.broker.private import write
 from shared.fleet.backend import Hooks
 from shared.fleet.placeholders import fill
-from shared.hooks.command import GIVEN, spawned
+from shared.hooks.command import GIVEN, NO_TEXT, is_text, spawned
 from shared.hooks.formats import FORMATS
 from shared.hooks.spool import Spool
 
@@ -31,12 +31,23 @@ class Given:
     withheld: str = ""
 
     def lay_out(self, directory: Path) -> None:
-        """Make what the start relies on: the spool, and the file if it is not as it should be. Raises OSError."""
+        """Make what the start relies on: the spool, and the file if it is not as it should be. Raises OSError, or
+        MusterError where a directory is another user's.
+        """
         if not self.env:
             return
         Spool(directory).prepare()
         if self.file is not None and _text(self.file) != self.text:
             write(self.file, self.text)
+
+    def taken_back(self, argv: Sequence[str], env: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+        """A command line and an environment without what was given to them. Raises ValueError if it is not there."""
+        mine = [fill(word, self.values) for word in self.args]
+        places = [at for at in range(len(argv)) if list(argv[at : at + len(mine)]) == mine]
+        if not places:
+            raise ValueError("what was given for its hooks is not on its command line")
+        rest = [*argv[: places[0]], *argv[places[0] + len(mine) :]]
+        return rest, {name: value for name, value in env.items() if name not in self.env}
 
 
 def given(hooks: Hooks | None, directory: Path, words: Sequence[str], env: Mapping[str, str]) -> Given:
@@ -49,6 +60,8 @@ def given(hooks: Hooks | None, directory: Path, words: Sequence[str], env: Mappi
         return Given(withheld=reason)
     if hooks.args and ARGS not in words:
         return Given(withheld=f"its `argv` has no {ARGS}")
+    if not is_text(directory):
+        return Given(withheld=NO_TEXT)
     text = form.given(spawned(directory))
     values = {"hooks_file": str(file), "hooks": text.strip()}
     needed = any(FILE in word for word in (*hooks.args, *hooks.env.values()))

@@ -1,7 +1,8 @@
 """Putting hooks into the text of a user's settings, and taking them out again. Pure.
 
 What is added is marked by how it is written: an object or array that was added begins with a line break behind its
-bracket; what is put into one that was there and empty does not. So what is taken out later is what was added, and the
+bracket; what is put into one that was there and empty does not. Behind a document in a text that was there and blank
+is a space. So what is taken out later is what was added, and the
 text is as it was, byte for byte, as long as nobody has written it anew; then at least all else in it is.
 """
 
@@ -16,8 +17,15 @@ Ours = Callable[[str], bool]
 """Whether a command is one to take out."""
 
 
+_WAS_BLANK = " "
+
+
 class BadSettings(MusterError):
     """A text that is not what an agent's settings look like, so that nothing is changed in it."""
+
+
+def is_blank(text: str) -> bool:
+    return not text.strip("\ufeff \t\r\n")
 
 
 def commands_in(text: str) -> dict[str, list[str]]:
@@ -29,10 +37,11 @@ def commands_in(text: str) -> dict[str, list[str]]:
     }
 
 
-def added(text: str, entries: Mapping[str, dict[str, Any]]) -> str:
-    """The text with one more entry under each of these events. An empty text becomes a document."""
-    if not text.strip("\ufeff \t\r\n"):
-        return text + _rendered({"hooks": {event: [entry] for event, entry in entries.items()}}, "\n", "  ") + "\n"
+def added(text: str | None, entries: Mapping[str, dict[str, Any]]) -> str:
+    """The text with one more entry under each of these events. None, or a blank one, becomes a document."""
+    if text is None or is_blank(text):
+        made = _rendered({"hooks": {event: [entry] for event, entry in entries.items()}}, "\n", "  ")
+        return made + "\n" if text is None else text + made + _WAS_BLANK
     for event, entry in entries.items():
         text = _with_entry(text, event, entry)
     return text
@@ -41,7 +50,7 @@ def added(text: str, entries: Mapping[str, dict[str, Any]]) -> str:
 def taken_out(text: str, ours: Ours) -> str | None:
     """The text without the commands that are ours; None when a document is left that was only made for them."""
     while True:
-        found = next(_places(text, _root(text), ours), None)
+        found = None if is_blank(text) else next(_places(text, _root(text), ours), None)
         if found is None:
             return text
         rest = _without(text, *found)
@@ -121,8 +130,9 @@ def _without(text: str, around: list[Node], node: Node) -> str | None:
             end += text[end : container.end].index(",") + 1 if after.startswith(",") else 0
             return text[:start] + text[end:]
         start, end = _named(around, container)
-    outside = text[:start] + text[end:]
-    return text[:start] + "{}" + text[end:] if outside.strip("\ufeff \t\r\n") else None
+    if not is_blank(text[:start] + text[end:]):
+        return text[:start] + "{}" + text[end:]
+    return text[:start] if text[end:] == _WAS_BLANK else None
 
 
 def _named(around: list[Node], container: Node) -> tuple[int, int]:

@@ -11,18 +11,19 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from shared.broker.private import make_directory
+from shared.hooks.cut_json import whole_members
+from shared.hooks.hook import HALF_WRITTEN_S, KEPT
 
 FORMAT = "1"
 AT_MOST = 1_000
 """So many are read in one go; who gets as many asks again."""
 BAD_KEPT = 20
-HALF_WRITTEN_S = 60.0
-"""A hook that wrote for so long was killed."""
 LOOK_EVERY_S = 1.0
 """How often it is looked after that the pipe is still the one that hooks write to."""
 
@@ -42,7 +43,7 @@ class HookEvent:
     this process is not below the pane's, believe none of the three, and go by the session in the payload.
     """
     payload: dict[str, Any] = field(repr=False)
-    """What the agent said, in its own words; it can be encoded as UTF-8."""
+    """What the agent said, in its own words; it can be encoded as UTF-8. Of what was too long, its beginning."""
     file: Path
 
     @property
@@ -80,7 +81,8 @@ class Spool:
             is_pipe = False
         if not is_pipe:
             self._pipe.unlink(missing_ok=True)
-            os.mkfifo(self._pipe, 0o600)
+            with suppress(FileExistsError):  # another service makes it, at this very moment
+                os.mkfifo(self._pipe, 0o600)
         self._pipe.chmod(0o600)
 
     def read(self, at_most: int = AT_MOST, but: Collection[str] = ()) -> list[HookEvent]:
@@ -101,6 +103,22 @@ class Spool:
         """Let go of them."""
         for event in events:
             event.file.unlink(missing_ok=True)
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Let go of what nobody will ever want, by the names of its files."""
+        for name in names:
+            (self._files / name).unlink(missing_ok=True)
+
+    def forget_strangers(self) -> int:
+        """Let go of what agents told that Muster did not start; gives how many calls that were."""
+        theirs = []
+        with suppress(FileNotFoundError):
+            for file in self._files.iterdir():
+                with suppress(Malformed, OSError):
+                    if file.name[0].isdigit() and not _head(_bytes(file))[0][2]:
+                        theirs.append(file.name)
+        self.drop(theirs)
+        return len(theirs)
 
     def listen(self, on_wake: Callable[[], None]) -> Callable[[], None]:
         """Call `on_wake`, in a thread of its own, soon after hooks have written, once for many; gives what ends it."""
@@ -171,16 +189,22 @@ class Spool:
 
 def read_event(file: Path) -> HookEvent:
     """One file of the hook program's. Raises Malformed, or OSError."""
-    head, _, body = _bytes(file).partition(b"\n")
-    fields = os.fsdecode(head).split("\t")
-    if len(fields) != 6 or fields[0] != FORMAT:
-        raise Malformed(f"its first line is not of format {FORMAT}")
+    fields, body = _head(_bytes(file))
     _, time_ns, spawn, pane, socket, pid = fields
     if not (time_ns.isdecimal() and time_ns.isascii() and pid.isdecimal() and pid.isascii()):
         raise Malformed("its first line has no time or no process")
     return HookEvent(
         int(time_ns[:20]) / 1e9, spawn or None, pane or None, socket or None, int(pid[:20]), _payload(body), file
     )
+
+
+def _head(data: bytes) -> tuple[list[str], bytes]:
+    """The fields of the first line, and the payload."""
+    head, _, body = data.partition(b"\n")
+    fields = os.fsdecode(head).split("\t")
+    if len(fields) != 6 or fields[0] != FORMAT:
+        raise Malformed(f"its first line is not of format {FORMAT}")
+    return fields, body
 
 
 def _bytes(file: Path) -> bytes:
@@ -194,7 +218,7 @@ def _bytes(file: Path) -> bytes:
 
 def _payload(body: bytes) -> dict[str, Any]:
     try:
-        payload = json.loads(body.decode(errors="replace"))
+        payload = _decoded(body)
         if b"\\ud" in body or b"\\uD" in body:  # half a character, of a text that the agent has cut
             payload = json.loads(json.dumps(payload, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError) as error:
@@ -202,6 +226,16 @@ def _payload(body: bytes) -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise Malformed("the payload is not an object")
     return payload
+
+
+def _decoded(body: bytes) -> Any:
+    text = body.decode(errors="replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        if len(body) < KEPT or not (whole := whole_members(text)):
+            raise
+        return whole
 
 
 def _text(value: object) -> str | None:

@@ -8,13 +8,14 @@ import sys
 import pytest
 
 from shared.commands import MAX_PAYLOAD
+from shared.roles import SERVICES
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 
 
 def test_whoever_connects_late_sees_every_service_and_agent(fleet: RunningFleet) -> None:
     watcher = fleet.watch()
-    wanted = {f"muster/box/service/{name}/state" for name in ("spawner", "reconciler", "registrar")}
+    wanted = {f"muster/box/service/{name}/state" for name in SERVICES}
     wanted |= {f"muster/box/agent/{name}/state" for name in ("builder", "reviewer")}
     wait_until(lambda: {m["topic"] for m in watcher.read() if m["retain"]} == wanted, "all retained states")
     agent = watcher.documents("agent/builder/state")[-1]
@@ -120,7 +121,7 @@ def test_replay_publishes_the_past_again(fleet: RunningFleet) -> None:
     assert [json.loads(p)["seq"] for p in operator.payloads()][:2] == [1, 2]
 
 
-@pytest.mark.parametrize("program", ["spawner", "reconciler", "registrar", "broker"])
+@pytest.mark.parametrize("program", [*SERVICES, "broker"])
 def test_a_second_copy_refuses(fleet: RunningFleet, program: str) -> None:
     fleet_or_home = ["--fleet", str(fleet.path)]
     if program == "broker":

@@ -19,6 +19,8 @@ def furnish(cli: Cli, situation: Situation, place: Place) -> tuple[str, ...]:
     if not situation.trusted:
         _repository(place.work)
     cli.prepare(place)
+    if situation.plans and isinstance(cli, Claude):
+        return ("--permission-mode", "plan")
     # Newer ones ask another model before they ask a person, or look at what is allowed.
     settled = situation.asks or situation.allowed
     return ("--permission-mode", "default") if settled and isinstance(cli, Claude) else ()

@@ -19,6 +19,7 @@ CLAUDE: Sights = {
     "busy": r"(?m)^[·✢*✶✻✽] \S+…|esc to interrupt",
     "approval-command": r"Do you want to proceed\?",
     "approval-edit": r"Do you want to create",
+    "plan": r"Exit plan mode\?",
     "unchecked": r"Auto mode can't check actions",
     "trust": r"(?i)do you trust|trust this folder",
     "interrupted": r"Interrupted",

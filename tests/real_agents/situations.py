@@ -53,6 +53,8 @@ class Situation:
     """Commands run without anybody being asked."""
     asks: bool = False
     """A person is asked: where a program by itself asks another model first, it is told not to."""
+    plans: bool = False
+    """It is in plan mode from the start."""
     since: tuple[int, ...] = ()
     """The first version that knows it."""
     before: tuple[int, ...] = ()
@@ -111,6 +113,13 @@ SITUATIONS = (
         "needs_approval",
         (Press(("BTab",)), Still(), Ask("DO-QUESTION"), See("question"), Still()),
         frozenset({CODEX}),
+    ),
+    Situation(
+        "plan",
+        "needs_approval",
+        (Ask("DO-PLAN"), See("plan"), Still()),
+        frozenset({CLAUDE}),
+        plans=True,
     ),
     # opencode asks nobody whether a directory is to be trusted.
     Situation("trust", "needs_approval", (See("trust"), Still()), ALL - {OPENCODE}, trusted=False),

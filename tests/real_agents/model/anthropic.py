@@ -101,6 +101,8 @@ def _call(asked: Asked, call: Call) -> tuple[str, Json] | None:
         case Tool.QUESTION:
             name = wire.named(asked.tools, "AskUserQuestion", "question")
             arguments = {"questions": wire.questions()}
+        case Tool.PLAN:
+            name, arguments = "ExitPlanMode", {"plan": "1. Do it"}  # newer ones take it, and tell of it only when asked
         case Tool.AGENT | Tool.BACKGROUND:
             name = wire.named(asked.tools, "Agent", "Task")
             arguments = {"description": "Does a part", "prompt": call.argument}

@@ -6,6 +6,7 @@ DO-STREAM 20        a word every 0.2 s for 20 s
 DO-BASH sleep 5     calls the agent's shell tool
 DO-EDIT /tmp/x.txt  calls the agent's file writing tool
 DO-QUESTION         calls the agent's question tool, where it has one
+DO-PLAN             calls the agent's tool that shows a plan and asks whether to carry it out, where it has one
 DO-AGENT DO-BASH ls calls the agent's subagent tool; the rest is the subagent's prompt, answered like any other
 DO-BACKGROUND DO-BASH ls   the same, and the main agent need not wait for it
 DO-WAIT             calls the agent's tool that waits for its subagents, where starting one does not
@@ -28,7 +29,7 @@ from enum import StrEnum
 from tests.real_agents.model.quotes import QUOTES
 
 ASKED = re.compile(
-    r"\bDO-(?P<word>THINK|REASON|STREAM|BASH|EDIT|QUESTION|AGENT|BACKGROUND|WAIT|QUOTE|LIMIT|NEAR|OVERLOAD|ERROR|AUTH|CREDIT)\b"
+    r"\bDO-(?P<word>THINK|REASON|STREAM|BASH|EDIT|QUESTION|PLAN|AGENT|BACKGROUND|WAIT|QUOTE|LIMIT|NEAR|OVERLOAD|ERROR|AUTH|CREDIT)\b"
     r"[ \t]*(?P<rest>[^\n]*)"
 )
 NEXT = re.compile(r"\s+THEN\s+(?=DO-)")
@@ -44,6 +45,7 @@ class Tool(StrEnum):
     BASH = "bash"
     EDIT = "edit"
     QUESTION = "question"
+    PLAN = "plan"
     AGENT = "agent"
     BACKGROUND = "background"
     WAIT = "wait"

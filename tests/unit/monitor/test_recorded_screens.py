@@ -5,6 +5,7 @@ which it tells nothing, or hints at the wrong thing, are listed here, so that a 
 """
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from shared.fleet.shipped import shipped
-from shared.screen import Sighting, read_signs, read_title, unstyle
+from shared.screen import Sighting, read_screen, read_signs, read_title, unstyle
+from tests.real_agents.situations import SITUATIONS, Press
 from tests.unit.shared.test_screen import BOXES
 
 RECORDED = Path(__file__).parents[2] / "real_agents" / "recorded"
@@ -161,6 +163,55 @@ def test_a_screen_is_read_quickly() -> None:
     for case in cases():
         case.by_screen()
     assert (time.process_time() - since) / len(cases()) < 0.01
+
+
+# --- the keys that answer a dialog ---
+
+FOR_YES = {"claude": "Yes", "codex": "Yes, proceed", "gemini": "Allow once", "opencode": "Allow once"}
+MARKED = re.compile(r"\x1b\[48;[\d;:]+m (?:\x1b\[[\d;:]+m)+(\w[\w ]*)")
+"""A word that alone in its row has a background of another colour, which begins a column before it."""
+
+
+def _row_of(key: str, screen: str) -> str:
+    """What a key chooses, by what the dialog itself says."""
+    if key == "Enter":
+        return next((found[1].strip() for row in screen.split("\n")[::-1] if (found := MARKED.search(row))), "")
+    form = rf"^\W*{key}\. (?P<row>.*?)[ │]*$" if key.isdigit() else rf"^\W*\d\. (?P<row>.*) \({key}\)$"
+    return next(iter(re.findall(form, unstyle(screen)[0], re.MULTILINE)[-1:]), "")
+
+
+PERMISSIONS = [case for case in cases() if (seen := case.by_screen()) is not None and seen.rule == "permission"]
+
+
+def test_permission_dialogs_of_every_program_were_recorded() -> None:
+    assert {case.program for case in PERMISSIONS} == set(FOR_YES)
+
+
+@pytest.mark.parametrize("case", PERMISSIONS, ids=lambda case: f"{case.where}-{case.version}@{case.columns}")
+def test_the_key_for_yes_chooses_the_row_that_says_so(case: Case) -> None:
+    dialog = read_screen(shipped()[case.program], case.screen, case.version).dialog
+    assert dialog is not None
+    (key,) = dialog.approve
+    assert _row_of(key, case.screen) == FOR_YES[case.program]
+
+
+@pytest.mark.parametrize("program", FOR_YES)
+def test_the_key_for_no_is_the_one_that_was_seen_to_reject(program: str) -> None:
+    """In the recorded situation it is pressed in the dialog; afterwards nothing is asked, and nothing was run."""
+    (rejected,) = {one.steps for one in SITUATIONS if one.name == "rejected" and program in one.clis}
+    (pressed,) = {step.keys for step in rejected if isinstance(step, Press)}
+    after = [case for case in cases() if case.where == f"{program}/rejected"]
+    assert after
+    assert all(read_screen(shipped()[program], case.screen, case.version).dialog is None for case in after)
+    for dialog in shipped()[program].screen.dialogs:
+        assert not dialog.deny or tuple(dialog.deny) == pressed
+
+
+@pytest.mark.parametrize("case", PERMISSIONS, ids=lambda case: f"{case.where}-{case.version}@{case.columns}")
+def test_the_dialog_itself_says_that_escape_is_no(case: Case) -> None:
+    """That of opencode names no key for it."""
+    said = re.search(r"(?m)^ Esc to cancel\b|\bNo, .*\(esc\)", unstyle(case.screen)[0])
+    assert said or case.program == "opencode"
 
 
 # --- what is only quoted ---

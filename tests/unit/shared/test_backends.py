@@ -1,6 +1,7 @@
 """The profiles that come with Muster: each rule is held to the screens and texts that it carries or names."""
 
 import re
+import time
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from services.spawner.wording import TakenForCommand, completed, must_be_no_command, needs_file
 from shared.fleet.backend import Backend, Deliver, Dialog, Sign, TitleRule
 from shared.fleet.shipped import shipped, with_samples
-from shared.screen import compiled, fits_title, read_screen, read_signs, read_title, shows_sign
+from shared.screen import compiled, fits_title, read_screen, read_signs, read_title, shows_sign, unstyle
 from shared.states import Activity
 from tests.unit.shared.test_screen import BOXES
 
@@ -125,11 +126,65 @@ def test_a_title_rule_carries_its_own_evidence(name: str, key: str, rule: TitleR
 
 @pytest.mark.parametrize(("name", "rule"), RULES, ids=IDS)
 def test_only_permissions_are_answered_by_keys(name: str, rule: Dialog) -> None:
-    assert bool(rule.approve) == bool(rule.deny)
     if rule.approve:
         assert rule.id == "permission"
+        assert rule.deny
+    if rule.deny:
+        assert rule.asks == "needs_approval"
     for keys in (rule.approve, rule.deny):
         assert "C-c" not in keys
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_every_answer_that_changes_more_than_this_once_is_a_person_s(name: str) -> None:
+    """A plan's yes changes the permission mode, hooks run outside the sandbox, `always` is more than once."""
+    answered = {rule.id: (rule.approve, rule.deny) for rule in shipped()[name].screen.dialogs if rule.approve}
+    keys = {"claude": ["1"], "codex": ["y"], "gemini": ["1"], "opencode": ["Enter"]}
+    assert answered == {"permission": (keys[name], ["Escape"])}
+
+
+OPENED = {
+    "claude": {"rewind", "resume", "settings", "history", "agents"},
+    "codex": {"settings", "resume", "history"},
+    "gemini": {"rewind"},
+    "opencode": {"menu"},
+}
+"""What a person opens, and no agent asks by."""
+
+
+@pytest.mark.parametrize(("name", "rule"), RULES, ids=IDS)
+def test_what_a_dialog_means_for_the_agent(name: str, rule: Dialog) -> None:
+    opened, limits = rule.id in OPENED.get(name, ()), rule.id == "limit"
+    assert rule.asks == ("waiting" if opened else "limited" if limits else "needs_approval")
+    for screen in rule.yes:
+        seen = read_signs(shipped()[name], screen)
+        assert seen is not None
+        assert (seen.says.value, seen.rule, seen.weak) == (rule.asks, rule.id, False)
+
+
+@pytest.mark.parametrize(("name", "rule"), RULES, ids=IDS)
+def test_a_dialog_is_looked_for_quickly_on_a_hostile_screen(name: str, rule: Dialog) -> None:
+    """One that looks like the beginning of it again and again takes no more than a hundred times a usual one."""
+    backend = shipped()[name]
+    for sample in rule.yes:
+        rows = [row for row in sample.split("\n") if row.strip()]
+        for part in (rows[:1], rows[:-1], rows[-1:]):
+            hostile = "\n".join((part or rows) * 200)
+            whole = "\n".join([row.ljust(200) + "." for row in hostile.split("\n")[-200:]])
+            since = time.process_time()
+            read_screen(backend, hostile)
+            read_screen(backend, whole)
+            assert time.process_time() - since < 0.5
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_dialog_over_the_box_that_is_only_quoted_is_none(name: str) -> None:
+    """Even with its colours, in the middle of a conversation."""
+    backend = shipped()[name]
+    for rule in with_samples()[name].screen.dialogs:
+        for screen in rule.yes if rule.over else ():
+            quoted = "\n".join(f"    {unstyle(line)[0]}" for line in screen.split("\n"))
+            assert read_screen(backend, f"● It shows\n\n{quoted}\n\n{BOXES[name]}").box == ""
 
 
 @pytest.mark.parametrize("name", MEASURED)

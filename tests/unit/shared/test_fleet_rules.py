@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shared.fleet import BadFleetFile, load_fleet
-from shared.fleet.backend import Backend
+from shared.fleet.backend import Backend, Dialog
 from shared.fleet.shipped import shipped
 from shared.states import Activity
 from tests.unit.shared.test_fleet import write
@@ -35,6 +35,52 @@ def test_a_shipped_rule_is_taken_away_and_another_added(tmp_path: Path) -> None:
     assert mine.says is Activity.FAILED
     assert found.titles["idle"] is None
     assert found.titles["busy"] == shipped()["claude"].titles["busy"]
+
+
+def dialogs(backend: Backend) -> dict[str, Dialog]:
+    return {dialog.id: dialog for dialog in backend.screen.dialogs}
+
+
+def test_a_dialog_of_one_s_own_comes_before_the_shipped_ones(tmp_path: Path) -> None:
+    found = claude(tmp_path, "    screen: {dialogs: [{id: mine, match: '^Sure', says: a question}]}\n")
+    was = shipped()["claude"].screen.dialogs
+    assert [dialog.id for dialog in found.screen.dialogs] == ["mine", *(dialog.id for dialog in was)]
+    assert found.screen.dialogs[1:] == was
+
+
+def test_one_field_of_a_shipped_dialog_is_changed(tmp_path: Path) -> None:
+    found = claude(tmp_path, '    screen: {dialogs: [{id: permission, versions: "<2.2"}]}\n')
+    was = shipped()["claude"]
+    assert list(dialogs(found)) == list(dialogs(was))
+    assert dialogs(found)["permission"] == dialogs(was)["permission"].model_copy(update={"versions": "<2.2"})
+    assert dialogs(found)["permission"].approve == ["1"]
+
+
+def test_a_dialog_with_another_match_has_none_of_the_shipped_keys(tmp_path: Path) -> None:
+    found = claude(tmp_path, "    screen: {dialogs: [{id: permission, match: '^Sure', says: a question}]}\n")
+    assert list(dialogs(found)) == list(dialogs(shipped()["claude"]))
+    assert dialogs(found)["permission"] == Dialog(id="permission", match="^Sure", says="a question")
+
+
+def test_a_shipped_dialog_is_taken_away(tmp_path: Path) -> None:
+    mine, other = "{like: claude, screen: {dialogs: [{id: menu, match: null}]}}", "{like: mine}"
+    fleet = load_fleet(write(tmp_path, f"backends:\n  mine: {mine}\n  other: {other}\n"))
+    for name in ("mine", "other"):
+        assert dialogs(fleet.backends[name]).keys() == dialogs(shipped()["claude"]).keys() - {"menu"}
+
+
+def test_dialogs_of_a_backend_of_one_s_own(tmp_path: Path) -> None:
+    mine = "{argv: [x], screen: {dialogs: [{id: b, match: b, says: b}, {id: a, match: a, says: a}]}}"
+    fleet = load_fleet(write(tmp_path, f"backends:\n  mine: {mine}\n"))
+    assert list(dialogs(fleet.backends["mine"])) == ["b", "a"]
+
+
+def test_hooks_are_of_the_kind_that_the_backend_below_says(tmp_path: Path) -> None:
+    hooks = claude(tmp_path, "    hooks: {args: [--mine]}\n").hooks
+    assert hooks is not None
+    assert (hooks.kind, hooks.args) == ("claude", ["--mine"])
+    with pytest.raises(BadFleetFile, match=r"backends\.mine\.hooks: they need `kind`: claude, codex or gemini"):
+        load_fleet(write(tmp_path, "backends:\n  mine: {argv: [x], hooks: {args: [--mine]}}\n"))
 
 
 RULE = "says: limited, match: '^! (?P<text>limit)', reason: 'until [{reset}]'"
@@ -75,6 +121,39 @@ RULE = "says: limited, match: '^! (?P<text>limit)', reason: 'until [{reset}]'"
         ),
         ("titles: {busy: {yes: [idle]}}", 3, "titles.busy.yes.0", "the rule does not match this sample"),
         ("titles: {busy: {no: [⠐ x]}}", 3, "titles.busy.no.0", "the rule matches this sample, which it must not"),
+        ("screen: {dialogs: [{id: mine, match: x}]}", 3, "screen.dialogs.0", "a dialog needs `match` and `says`"),
+        ("screen: {dialogs: [{id: mine, says: x}]}", 3, "screen.dialogs.0", "a dialog needs `match` and `says`"),
+        (
+            "screen: {dialogs: [{id: mneu, match: null}]}",
+            3,
+            "screen.dialogs.0.match",
+            "it is empty, which takes a dialog away, but there is none 'mneu'; did you mean 'menu'?",
+        ),
+        (
+            "screen: {dialogs: [{id: menu, versions: '<3'}, {id: menu, says: x}]}",
+            3,
+            "screen.dialogs.1.id",
+            "there is another dialog 'menu' above",
+        ),
+        (
+            "screen: {dialogs: [{id: mine, match: ^x$, says: x, yes: [x, y]}]}",
+            3,
+            "screen.dialogs.0.yes.1",
+            "the rule does not match this sample",
+        ),
+        (
+            "screen: {dialogs: [{id: mine, match: x, says: x, no: [axb]}]}",
+            3,
+            "screen.dialogs.0.no.0",
+            "the rule matches this sample, which it must not",
+        ),
+        (
+            'screen: {dialogs: [{id: permission, yes: ["● hello"]}]}',
+            3,
+            "screen.dialogs.0.yes.0",
+            "the rule does not match this sample",
+        ),
+        ("screen: {dialogs: [{id: mine, asks: sleep, match: x, says: x}]}", 3, "screen.dialogs.0.asks", "waiting"),
         ("screen: {signs: {limit: {versions: 2.1.3}}}", 3, "screen.signs.limit.versions", "not a range of versions"),
         ("screen: {signs: {limit: {style: pink}}}", 3, "screen.signs.limit.style", "allowed are: faint, grey, red"),
         ("screen: {signs: {limit: {below: top}}}", 3, "screen.signs.limit.below", "allowed are: last_prompt, box"),

@@ -49,7 +49,15 @@ EXPECTED: list[tuple[str, Expected]] = [
     ("codex-*/shell-mode-*", ("!", None, False)),
     ("*/shell-mode-*", NO_BOX),
     ("*/starting-*", NO_BOX),
-    # dialogs
+    # dialogs; without styles it can't be told which answer is chosen
+    ("opencode-*/plain-approval-*", (None, "permission-moved", False)),
+    ("opencode-*/moved-*", (None, "permission-moved", False)),
+    ("opencode-*/always-*", (None, "always", False)),
+    ("claude-*/plan-dialog-*", (None, "plan", False)),
+    ("*/agents-view-*", (None, "agents", False)),
+    ("*/history-*", (None, "history", False)),
+    ("*/hooks-review-*", (None, "hooks-review", False)),
+    ("*/settings-*", (None, "settings", False)),
     ("*/*approval-*", (None, "permission", False)),
     ("*/*question*", (None, "question", False)),
     ("*/trust-*", (None, "trust", False)),
@@ -153,6 +161,44 @@ def test_a_dialog_over_the_box_counts_all_the_same() -> None:
     backend = Backend(binary="x", screen=Screen(box=r"^> (?P<text>.*)\Z", dialogs=[over]))
     assert told(read_screen(backend, f"{' ' * 20}Commands\n> hello")) == (None, "menu", False)
     assert told(read_screen(backend, "Commands\n> hello")) == ("hello", None, False)
+
+
+PANEL, GROUND = "\x1b[48;5;233m", "\x1b[48;5;0m"
+
+
+def panelled(title: str, *, above: str = PANEL, left: str = "漢字 left") -> str:
+    """A title on a panel that begins in column 10, in a conversation on another ground."""
+    blank = f"{GROUND}{' ' * 10}{PANEL}{' ' * 30}{GROUND}"
+    first = f"{GROUND}{' ' * 10}{above}{' ' * 30}{GROUND}"
+    return f"{first}\n{left.ljust(8)}{PANEL}{title.ljust(30)}{GROUND}\n{blank}\n> hello"
+
+
+def test_a_panel_stands_on_a_background_of_its_own() -> None:
+    over = Dialog(id="menu", match="(?P<panel>Commands {5,}esc)", says="a menu", over=True)
+    backend = Backend(binary="x", screen=Screen(box=r"^> (?P<text>.*)\Z", box_rows=5, dialogs=[over]))
+    menu = "Commands            esc"
+    assert told(read_screen(backend, panelled(menu))) == (None, "menu", False)
+    assert told(read_screen(backend, "older\n" * 20 + panelled(menu))) == (None, "menu", False)
+    assert told(read_screen(backend, panelled(menu, above=GROUND))) == ("hello", None, False)
+    assert told(read_screen(backend, unstyle(panelled(menu))[0])) == ("hello", None, False)
+    assert told(read_screen(backend, panelled(menu).replace(GROUND, PANEL))) == ("hello", None, False)
+
+
+@pytest.mark.parametrize(
+    ("row", "chosen"),
+    [
+        ("\x1b[44m Yes \x1b[49m Always  No", True),
+        ("\x1b[7m Yes \x1b[27m Always  No", True),
+        (" Yes \x1b[104m Always \x1b[0m No", False),
+        (" Yes  Always \x1b[48;2;1;2;3m No \x1b[m", False),
+        ("\x1b[44m Yes  Always  No \x1b[0m", False),
+        (" Yes  Always  No", False),
+    ],
+)
+def test_what_is_chosen_stands_on_another_background_than_the_others(row: str, chosen: bool) -> None:
+    asks = Dialog(id="asks", match="(?P<chosen>Yes) +(?P<others>Always +No)", says="a question")
+    reading = read_screen(Backend(binary="x", screen=Screen(dialogs=[asks])), f"Sure?\n{row}")
+    assert (reading.dialog is not None) is chosen
 
 
 def test_a_backend_that_can_t_be_seen_still_has_dialogs() -> None:

@@ -30,6 +30,7 @@ SIGNS: dict[str, Any] = {
 }
 DIALOGS: list[dict[str, Any]] = [
     {"id": "permission", "match": r"^May I\?[\s\S]*\Z", "says": "a permission dialog"},
+    {"id": "palette", "match": r"^Commands  esc$", "says": "a menu", "asks": "waiting", "over": True},
     {"id": "limit-menu", "match": r"^Wait or pay\?\Z", "says": "a menu about the limit", "asks": "limited"},
 ]
 
@@ -61,6 +62,12 @@ def told(screen: str, version: str | None = None, **changes: Any) -> tuple[str, 
         # the order
         ("* busy\nMay I?\n1. yes", ("needs_approval", "permission")),
         ("! day limit\nWait or pay?", ("limited", "limit-menu")),
+        # … in which a dialog that a person opened comes after what the agent shows
+        (f"Commands  esc\n{IDLE}", ("waiting", "palette")),
+        (f"hello\nCommands  esc\n{BOX.format('half a thought')}", ("waiting", "palette")),
+        ("Commands  esc", ("waiting", "palette")),
+        (f"Commands  esc\n* busy\n{IDLE}", ("working", "busy")),
+        (f"! day limit\nCommands  esc\n{IDLE}", ("limited", "limit")),
         (f"* busy\n{IDLE}", ("working", "busy")),
         (f"! day limit\n* busy\n{IDLE}", ("working", "busy")),
         (f"* busy\n{IDLE}\n  retrying", ("limited", "retries")),
