@@ -1,7 +1,7 @@
 """How to run one kind of agent: data, never code. Every field can be overridden in the fleet file."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -19,6 +19,10 @@ from shared.fleet.signs import Dialog, Screen, Sign, TitleRule
 from shared.ids import Id
 
 __all__ = ["Backend", "Deliver", "Dialog", "Hooks", "ModelChoice", "Resume", "Screen", "Sign", "TitleRule", "Typing"]
+
+
+UNSAID: Any = ""
+"""What is left to the backend that this one is laid over; where none says it, `check` tells of it."""
 
 
 class Deliver(StrEnum):
@@ -90,8 +94,8 @@ class Hooks(Section):
     `{hooks_file}` is a file that says so, `{hooks}` the same text itself.
     """
 
-    kind: Literal["claude", "codex", "gemini"]
-    """Whose hooks they are."""
+    kind: Literal["claude", "codex", "gemini"] = UNSAID
+    """Whose hooks they are; needed, unless a shipped backend says it."""
     args: list[str] = []
     """Words for the command line, in place of `{hooks_args}`."""
     env: dict[VariableName, str] = {}

@@ -59,6 +59,8 @@ def _leads_back(name: str, declared: Mapping[str, Backend]) -> bool:
 def _backend(backend: Backend) -> Found:
     if not backend.binary and any("{binary}" in word for word in backend.argv):
         yield (), "it has no `binary`: name the program to run, or another backend to be `like`"
+    if backend.hooks is not None and not backend.hooks.kind:
+        yield ("hooks",), "they need `kind`: claude, codex or gemini"
     for place, word in enumerate(backend.argv):
         inside = [name for name in LISTS if f"{{{name}}}" in word and word != f"{{{name}}}"]
         yield from ((("argv", place), f"{{{name}}} stands for a list: make it a word of its own") for name in inside)

@@ -79,16 +79,20 @@ class TitleRule(Section):
 
 
 class Dialog(Section):
-    """Something on the screen that wants an answer: nothing else is typed while it is there."""
+    """Something on the screen that takes the keys: nothing is typed while it is there. It needs `match` and `says`."""
 
     id: Id
     """Its name among the dialogs."""
-    match: Regex
-    """Searched in the lines at the bottom of the screen."""
-    says: str
+    match: Regex | None = ""
+    """Searched in the lines at the bottom of the screen. `null` takes a shipped dialog away.
+
+    A group `panel` stands on a background of its own, as do the rows around it; a group `chosen` on another one than
+    the group `others`.
+    """
+    says: str = ""
     """What a person is told: `a permission dialog`."""
-    asks: Literal["needs_approval", "limited"] = "needs_approval"
-    """What it means that it is there."""
+    asks: Literal["needs_approval", "limited", "waiting"] = "needs_approval"
+    """What it means that it is there; `waiting`: a person opened it, and the agent asks nothing."""
     approve: list[KeyName] = []
     """What to press for yes, this once; none: only a person at the terminal can."""
     deny: list[KeyName] = []
@@ -128,4 +132,4 @@ class Screen(Section):
     signs: dict[Id, Sign | None] = {}
     """What tells what the agent is doing. `null` takes a shipped one away."""
     dialogs: list[Dialog] = []
-    """What may stand in the way of typing."""
+    """What may stand in the way of typing. The first that matches counts, your own before the shipped ones."""

@@ -4,11 +4,10 @@ Faint characters in it are the agent's own hints and never what somebody typed.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
 
 from shared.fleet.signs import Screen as Rules
+from shared.screen.columns import columns, fitting
 from shared.screen.patterns import compiled
 from shared.screen.styles import FAINT
 
@@ -38,31 +37,9 @@ def _rows(found: re.Match[str], plain: str, marked: str) -> Iterator[str]:
     start, end = found.span("text")
     right = None
     if found.groupdict().get("frame"):
-        right = _columns(plain[plain.rfind("\n", 0, found.start("frame")) + 1 : found.end("frame")])
+        right = columns(plain[plain.rfind("\n", 0, found.start("frame")) + 1 : found.end("frame")])
     at = plain.rfind("\n", 0, start) + 1
     for row in plain[at:end].split("\n"):
-        inside = len(row) if right is None else _fitting(row, right)
+        inside = len(row) if right is None else fitting(row, right)
         yield marked[max(at, start) : max(at + inside, start)]
         at += len(row) + 1
-
-
-def _columns(text: str) -> int:
-    return len(text) if text.isascii() else sum(map(_width, text))
-
-
-def _fitting(row: str, columns: int) -> int:
-    """How many characters of a row are within so many columns."""
-    if row.isascii():
-        return columns
-    for place, character in enumerate(row):
-        columns -= _width(character)
-        if columns < 0:
-            return place
-    return len(row)
-
-
-@lru_cache(maxsize=4096)
-def _width(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

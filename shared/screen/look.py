@@ -10,6 +10,7 @@ from functools import cached_property
 
 from shared.fleet.signs import Below, Dialog, Sign, Style
 from shared.fleet.signs import Screen as Rules
+from shared.screen.backgrounds import Backgrounds, column
 from shared.screen.box import find_box, text_in
 from shared.screen.patterns import compiled
 from shared.screen.styles import FAINT, LETTERS, colours, unstyle
@@ -40,13 +41,17 @@ class Look:
     @cached_property
     def dialog(self) -> tuple[Dialog, re.Match[str]] | None:
         """A dialog, and where it begins."""
-        whole = self._found is not None
         for dialog in self._rules.dialogs:
-            if (dialog.over or not whole) and matches(dialog.versions, self._version):
-                found = compiled(dialog.match).search(self._plain)
-                if found is not None:
-                    return dialog, found
+            if matches(dialog.versions, self._version) and (found := self.find_dialog(dialog)) is not None:
+                return dialog, found
         return None
+
+    def find_dialog(self, dialog: Dialog) -> re.Match[str] | None:
+        """Where a dialog stands, whichever version it is for."""
+        if not dialog.match or (self._found is not None and not dialog.over):
+            return None
+        found = compiled(dialog.match).search(self._plain)
+        return found if found is not None and self._has_backgrounds(found) else None
 
     def from_there(self, place: re.Match[str]) -> str:
         """The screen from where something begins."""
@@ -135,6 +140,26 @@ class Look:
         styles, wanted = (self._faint, FAINT) if sign.style is Style.FAINT else (self._colours, LETTERS[sign.style])
         start, end = found.span("text" if "text" in found.re.groupindex else 0)
         return styles is None or set(styles[start:end]) <= {wanted, " ", "\n"}
+
+    def _has_backgrounds(self, found: re.Match[str]) -> bool:
+        """Whether the groups of a dialog stand on such backgrounds as their names say."""
+        groups = found.groupdict()
+        if groups.get("panel") and not self._backgrounds.is_panel(*self._cells(found, "panel")):
+            return False
+        if groups.get("chosen") and groups.get("others"):
+            chosen, others = (self._backgrounds.at(*self._cells(found, name)) for name in ("chosen", "others"))
+            return len(chosen) == len(others) == 1 and chosen != others
+        return True
+
+    @cached_property
+    def _backgrounds(self) -> Backgrounds:
+        return Backgrounds(self._screen)
+
+    def _cells(self, found: re.Match[str], group: str) -> tuple[int, int, int]:
+        """The row of the whole screen, and the columns, in which a group stands."""
+        start, end = found.span(group)
+        above = unstyle(self._screen)[0].count("\n") - self._plain.count("\n")
+        return above + self._plain.count("\n", 0, start), column(self._plain, start), column(self._plain, end)
 
 
 def _bottom(text: str, rows: int) -> str:

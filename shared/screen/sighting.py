@@ -35,11 +35,12 @@ class Sighting:
 def read_signs(backend: Backend, screen: str, version: str | None = None) -> Sighting | None:
     """What a styled screen tells; None when it tells nothing.
 
-    A dialog comes first, then signs that count over work, signs of work, other signs (the lowest), and last an input
-    box with nothing of all that: the agent seems to wait, but only seems so. Without a box it never waits.
+    A dialog by which it asks comes first, then signs that count over work, signs of work, other signs (the lowest), a
+    dialog that a person opened, and last an input box with nothing of all that: the agent seems to wait, but only seems
+    so. Without a box it never waits.
     """
     look = Look(backend.screen, screen, version)
-    if look.dialog is not None:
+    if look.dialog is not None and look.dialog[0].asks != "waiting":
         return _of_dialog(look, *look.dialog)
     over = [name for name, sign in look.signs.items() if sign.over_work]
     told_elsewhere = {Activity.WORKING, *([Activity.WAITING] if look.box is None else [])}
@@ -48,6 +49,8 @@ def read_signs(backend: Backend, screen: str, version: str | None = None) -> Sig
     if found is not None:
         name, place = found
         return _of_sign(name, look.signs[name], place)
+    if look.dialog is not None:
+        return _of_dialog(look, *look.dialog)
     if look.box is None or backend.screen.box is None:
         return None
     holds = "holds a text" if look.box.strip() else "is empty"
@@ -58,6 +61,11 @@ def read_signs(backend: Backend, screen: str, version: str | None = None) -> Sig
 def shows_sign(rules: Screen, sign: Sign, screen: str) -> bool:
     """Whether a screen shows one sign, whatever else it shows and whichever version the sign is for."""
     return Look(rules, screen, None).find(sign) is not None
+
+
+def shows_dialog(rules: Screen, dialog: Dialog, screen: str) -> bool:
+    """Whether a screen shows one dialog, whatever others it shows and whichever version the dialog is for."""
+    return Look(rules, screen, None).find_dialog(dialog) is not None
 
 
 def _of_dialog(look: Look, dialog: Dialog, place: re.Match[str]) -> Sighting:

@@ -33,7 +33,7 @@ CUBE = (0, 95, 135, 175, 215, 255)
 
 def unstyle(screen: str) -> tuple[str, str]:
     """A screen without styles, twice: as it reads, and with every faint character replaced by a mark."""
-    texts, codes = _pieces(screen)
+    texts, codes = pieces(screen)
     styles = [(False, False)]
     for each in codes:
         styles.append(_style(each, *styles[-1]))
@@ -45,7 +45,7 @@ def unstyle(screen: str) -> tuple[str, str]:
 
 def colours(screen: str) -> str | None:
     """A letter for the colour of each character of the unstyled screen; None when it has no colours at all."""
-    texts, codes = _pieces(screen)
+    texts, codes = pieces(screen)
     found = [None, *codes]
     letters = [PLAIN]
     for each in codes:
@@ -55,7 +55,7 @@ def colours(screen: str) -> str | None:
     return _trim("".join([re.sub(r"\S", letter, text) for letter, text in zip(letters, texts, strict=True)]))
 
 
-def _pieces(screen: str) -> tuple[list[str], list[str]]:
+def pieces(screen: str) -> tuple[list[str], list[str]]:
     pieces = SGR.split(OTHER_ESCAPE.sub("", screen.replace("\xa0", " ")))
     return pieces[::2], pieces[1::2]
 
@@ -77,7 +77,7 @@ def _is_faint(texts: list[str], styles: list[tuple[bool, bool]], at: int) -> boo
 
 @lru_cache(maxsize=4096)
 def _style(codes: str, faint: bool, reverse: bool) -> tuple[bool, bool]:
-    for word, _ in _words(codes):
+    for word, _ in words(codes):
         match word:
             case "2":
                 faint = True
@@ -98,7 +98,7 @@ def _style(codes: str, faint: bool, reverse: bool) -> tuple[bool, bool]:
 @lru_cache(maxsize=4096)
 def _letter(codes: str, before: str) -> str:
     letter = before
-    for word, numbers in _words(codes):
+    for word, numbers in words(codes):
         if word in ("", "0", "39"):
             letter = PLAIN
         elif word == "38":
@@ -112,14 +112,14 @@ def _letter(codes: str, before: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _sets_colour(codes: str) -> bool:
-    return any(word[:1] in ("3", "9") and len(word) == 2 and word != "39" for word, _ in _words(codes))
+    return any(word[:1] in ("3", "9") and len(word) == 2 and word != "39" for word, _ in words(codes))
 
 
 def _named(colour: Style | None) -> str:
     return PLAIN if colour is None else LETTERS[colour]
 
 
-def _words(codes: str) -> Iterator[tuple[str, list[int]]]:
+def words(codes: str) -> Iterator[tuple[str, list[int]]]:
     """Each word of a style; with it, where it is a colour, that colour's numbers: `5, n` or `2, r, g, b`."""
     words = iter(codes.split(";"))
     for word in words:

@@ -4,13 +4,9 @@ from tests.real_agents.cases import cases
 from tests.real_agents.matrix import PAGE, known_live, page
 
 KNOWN = {
-    # At these widths only title and screen were recorded. That of Codex says that the main agent is done; opencode shows a
-    # notice over the words for a moment. Of both, their own records tell.
+    # At these widths only title and screen were recorded, which say that the main agent is done.
     "codex-0.166.0/subagent-background@80",
     "codex-0.166.0/subagent-background@200",
-    "opencode-1.18.33/auth-failure@200",
-    "opencode-1.18.33/credit@80",
-    "opencode-1.18.33/credit@200",
 }
 
 
