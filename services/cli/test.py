@@ -15,7 +15,8 @@ CHECKS = (
     ("ruff", ["ruff", "check", "."]),
     ("format", ["ruff", "format", "--check", "."]),
     ("mypy", ["mypy"]),
-    ("pytest", ["pytest", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]),  # many wait for processes
+    # Many wait for processes. What takes longest is shown, since the whole must not take too long.
+    ("pytest", ["pytest", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal", "--durations", "25"]),
 )
 
 

@@ -54,6 +54,14 @@ class Agent:
             self.bench.keys("Enter")
         self.wait_for(then, before + 1)
 
+    def answers(self, key: str, then: str, times: int) -> None:
+        """Press a key in a dialog until it has had its effect: one that was just painted may not hear the first."""
+        for _ in range(5):
+            self.bench.keys(key)
+            with suppress(AssertionError):
+                self.bench.wait_for(lambda: self.names().count(then) >= times, within_s=5)
+                return
+
     def wait_for(self, name: str, times: int = 1) -> None:
         self.bench.wait_for(lambda: self.names().count(name) >= times)
 
@@ -132,7 +140,7 @@ def test_claude_tells_of_itself_and_of_its_subagents(
         agent.wait_for("SessionStart")
         agent.says("DO-AGENT DO-BASH touch made.txt", then="PermissionRequest")
         agent.bench.wait_for(r"Do you want to proceed\?")
-        agent.bench.keys("1")
+        agent.answers("1", "PostToolUse", 2)
         agent.wait_for("Stop", main_agent.count("Stop"))
         events = agent.told()
         pid = int(agent.bench.ask("#{pane_pid}"))
