@@ -43,14 +43,17 @@ def _live(processes: Processes, process: Process, workspace: Path) -> Identity |
         return None
     live = document(path)
     said = conversation(live.get("sessionId"))
-    if said is None or live.get("pid") != process.pid or not _is_of(live, process):
+    if said is None or not is_of(live, process):
         return None
     works, status = path_of(live.get("cwd")), live.get("status")
     transcript = READERS["claude"].locate(env, works or workspace, said)
     return Identity(said, transcript, works, status if isinstance(status, str) else None)
 
 
-def _is_of(live: dict[str, Any], process: Process) -> bool:
+def is_of(live: dict[str, Any], process: Process) -> bool:
+    """Whether a live file is of this process, and not of an earlier one of its number."""
+    if live.get("pid") != process.pid:
+        return False
     if process.ticks is not None and "procStart" in live:
         return str(live["procStart"]) == str(process.ticks)
     started = live.get("startedAt")

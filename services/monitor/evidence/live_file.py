@@ -9,14 +9,13 @@ from typing import Any
 
 from services.monitor.evidence.evidence import Evidence, Source
 from services.monitor.evidence.file_state import FileState, state_of
+from shared.identity.claude import is_of
 from shared.identity.reading import conversation, json_in
 from shared.processes import Process
 from shared.states import Activity
 
 Document = dict[str, Any]
 
-SLACK_S = 2.0
-"""How much earlier than its process a live file may seem to be, by clocks that count whole seconds."""
 UNREADABLE_AT_MOST = 4
 """So many looks in a row find it half written before it counts as broken."""
 AT_MOST_MS = 1e14
@@ -52,16 +51,6 @@ def _at(document: Document) -> float:
         if isinstance(found, int | float) and 0 <= found < AT_MOST_MS:  # which no time that is none is
             return found / 1000
     return 0.0
-
-
-def is_of(document: Document, process: Process) -> bool:
-    """Whether a live file is of this process, and not of an earlier one of its number."""
-    if document.get("pid") != process.pid:
-        return False
-    if process.ticks is not None and "procStart" in document:
-        return str(document["procStart"]) == str(process.ticks)
-    started = document.get("startedAt")
-    return isinstance(started, int | float) and started / 1000 >= process.started - SLACK_S
 
 
 class LiveFileReader:
