@@ -78,13 +78,14 @@ class Monitor:
             if agent not in panes:
                 tell_end(turn, agent, records.get(agent))
             elif agent not in self._subjects and told_of(turn, agent, panes[agent].spawn or "") is not None:
-                tell(
-                    turn, agent, panes[agent].spawn or "", fuse([], now), None, {}
-                )  # its backend is not known any more
+                # Its backend is not known any more.
+                tell(turn, agent, panes[agent].spawn or "", fuse([], now), None, {})
         for asked in turn.asked:
             if isinstance(asked.command, Explain):
                 with self._minding(turn, asked.command.agent):
                     self._explain(turn, asked, asked.command.agent, records, panes)
+                if asked.request.id not in turn.answers:
+                    turn.answer(asked, turn.complaint, code="refused")
         turn.again_at(turn.now + timedelta(seconds=self._rhythm.next_look_s(now)))
 
     @contextmanager

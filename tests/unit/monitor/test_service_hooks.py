@@ -174,3 +174,16 @@ def test_what_was_heard_is_known_after_a_restart_with_the_program_that_said_it(w
     world.restarts()
     found = [event for _ in range(3) for event in told(world.turn())]
     assert found == [("builder", "failed")], "what a program said that is gone counts no longer"
+
+
+def test_a_question_that_can_not_be_answered_is_refused_and_not_left_open(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.runs("builder")
+
+    def explains(*_: Any) -> None:
+        raise ZeroDivisionError("odd")
+
+    monkeypatch.setattr("services.monitor.service.explanation", explains)
+    reply = world.explains("builder")
+    assert (reply.ok, reply.code, "ZeroDivisionError: odd" in reply.said) == (False, "refused", True)
