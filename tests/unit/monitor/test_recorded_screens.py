@@ -6,7 +6,6 @@ which it tells nothing, or hints at the wrong thing, are listed here, so that a 
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -153,16 +152,6 @@ def test_what_a_title_alone_tells() -> None:
         seen = case.by_title()
         told = "nothing" if seen is None else f"{'seems ' if seen.weak else ''}{seen.says.value}"
         assert told in TITLES_TELL[f"{case.program}-{case.version}"][case.expected].split(", "), case.where
-
-
-def test_a_screen_is_read_quickly() -> None:
-    """Rules that go back and forth over a row take a hundred times as long; a loaded machine takes ten."""
-    for case in cases():
-        case.by_screen()  # patterns are compiled once
-    since = time.process_time()
-    for case in cases():
-        case.by_screen()
-    assert (time.process_time() - since) / len(cases()) < 0.01
 
 
 # --- the keys that answer a dialog ---
