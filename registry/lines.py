@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from registry.characters import has_odd
+
 SECTIONS = ("agents", "history")
 
-_ODD = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-"""What YAML does not allow, and what some take for the end of a line."""
-_USUAL = bytes([*b"\t\n\r", *range(0x20, 0x7F)])
 _MARKS = ("\n---", "\n...", "\n%")
 _TOP = re.compile(r"\n(?=[^ \t#\r\n])(?!-[ \r\n])")
 _FIRST = re.compile(r"(?=[^ \t#\r\n])(?!-[ \r\n])")
@@ -68,12 +67,7 @@ def cut(text: str) -> list[Piece] | None:
 
 def _is_odd(text: str, begin: int) -> bool:
     """Whether there is anything, behind `begin`, that makes lines something else than they seem."""
-    if text.isascii():  # the quick way for the usual case
-        if text.encode("ascii").translate(None, _USUAL):
-            return True
-    elif _ODD.search(text, begin):
-        return True
-    if "\r" in text and text.count("\r") != text.count("\r\n"):
+    if has_odd(text, begin) or text.count("\r") != text.count("\r\n"):
         return True
     return text.startswith(("---", "...", "%"), begin) or any(text.find(mark, begin) >= 0 for mark in _MARKS)
 

@@ -9,14 +9,15 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from registry.characters import has_odd
 from registry.nodes import Node, Tree
-from registry.scalars import BODY, PRINTABLE, WORD
+from registry.scalars import BODY, WORD
 
 _ID = r"[0-9][A-Za-z0-9_.-]*"
-_UNQUOTED = "[ " + PRINTABLE.replace("!-~", "!-&(-~") + "]"
+_UNQUOTED = r"[^'\t\r\n]"
 _SINGLE = rf"'{_UNQUOTED}*(?:''{_UNQUOTED}*)*'"
 _ESCAPED = r'\\["\\/bfnrt]|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4}'
-_UNESCAPED = "[ " + PRINTABLE.replace("!-~", r"!#-\[\]-~") + "]"
+_UNESCAPED = r'[^"\\\t\r\n]'
 _DOUBLE = rf'"{_UNESCAPED}*(?:(?:{_ESCAPED}){_UNESCAPED}*)*"'
 _ITEM = rf"(?:[A-Za-z_/][A-Za-z0-9_./@+=-]*|{_ID}|{_SINGLE}|{_DOUBLE})"
 _LIST = rf"\[ *(?:{_ITEM}(?: *, *{_ITEM})*)? *\]"
@@ -64,7 +65,7 @@ class Line(NamedTuple):
 def read_entry(text: str) -> tuple[str, dict[str, Any]] | None:
     """The name and the fields of an entry with a line for each."""
     head = _HEAD.match(text)
-    if head is None:
+    if head is None or has_odd(text):
         return None
     fields = _fields(text, head.end(), len(head[1]))
     return (name_of(head[2]), fields) if fields else None
@@ -72,6 +73,8 @@ def read_entry(text: str) -> tuple[str, dict[str, Any]] | None:
 
 def read_line(text: str) -> tuple[str, Any] | None:
     """The key and the value of a top-level `key: value`, with nothing around it but comments."""
+    if has_odd(text):
+        return None
     fields = _fields(text, 0, -1)
     return next(iter(fields.items())) if fields and len(fields) == 1 and _LINE.match(text, 0) else None
 

@@ -3,14 +3,10 @@
 import re
 from typing import Any
 
-PRINTABLE = r"!-~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
-"""What may stand in a scalar as it is, but for the space."""
+from registry.characters import has_odd
 
-_NO_COLON = PRINTABLE.replace("!-~", "!-9;-~")
-_NO_HASH = PRINTABLE.replace("!-~", '!-"$-~')
-
-BODY = rf"[{_NO_COLON}]*(?:(?::(?=[{PRINTABLE}])| +(?=[{_NO_HASH}]))[{_NO_COLON}]*)*"
-"""The rest of a plain scalar on one line: no `: `, no ` #`, no space at its end."""
+BODY = r"[^: \t\r\n]*(?:(?::(?=[^ \t\r\n])| +(?=[^# \t\r\n]))[^: \t\r\n]*)*"
+"""The rest of a plain scalar on one line, in a text without odd characters: no `: `, no ` #`, no space at its end."""
 
 WORD = rf"[A-Za-z/_]{BODY}"
 """A plain scalar that can be no number and no date."""
@@ -22,8 +18,8 @@ _WORD = re.compile(rf"{WORD}\Z")
 _FLOW_WORD = re.compile(r"[A-Za-z/_][A-Za-z0-9_./@+=-]*\Z")
 _DIGITS_FIRST = re.compile(r"[0-9][A-Za-z0-9_.-]*\Z")
 _LIKE_A_NUMBER = re.compile(r"[0-9a-fA-FoxXtTzZ_.+:-]*\Z")
-_ON_ONE_LINE = re.compile(rf"[ {PRINTABLE}]*\Z")
-_TO_ESCAPE = re.compile(rf"[^ {PRINTABLE}]|[\\\"]")
+_LINE_OR_TAB = re.compile(r"[\t\r\n]")
+_MAY_NEED_ESCAPE = re.compile(r"[^ !#-\[\]-~]")
 
 
 def write(value: Any, like: str = "", *, flow: bool = False) -> str:
@@ -42,8 +38,8 @@ def write(value: Any, like: str = "", *, flow: bool = False) -> str:
 def _quoted(text: str, like: str, flow: bool) -> str:
     if like not in ("'", '"') and is_plain(text, flow=flow):
         return text
-    if like == '"' or not _ON_ONE_LINE.match(text):
-        return f'"{_TO_ESCAPE.sub(_escaped, text)}"'
+    if like == '"' or has_odd(text) or _LINE_OR_TAB.search(text):
+        return f'"{_MAY_NEED_ESCAPE.sub(_escaped, text)}"'
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -53,7 +49,7 @@ def is_plain(text: str, *, flow: bool = False) -> bool:
         return False
     if _DIGITS_FIRST.match(text):
         return not _LIKE_A_NUMBER.match(text)
-    return (_FLOW_WORD if flow else _WORD).match(text) is not None
+    return (_FLOW_WORD if flow else _WORD).match(text) is not None and not has_odd(text)
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -64,4 +60,6 @@ def _escaped(found: re.Match[str]) -> str:
         return "\\n"
     if character == "\t":
         return "\\t"
+    if character >= "\xa0" and not has_odd(character):
+        return character
     return f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"
