@@ -4,10 +4,14 @@
 current. What needs more than one place to be seen (names that lead nowhere, regular expressions) only the loader finds.
 """
 
+import ast
+import inspect
 import json
 import re
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from shared.fleet.agent import Kind
 from shared.fleet.model import Declaration
+from shared.fleet.section import Section
 from shared.generated import publish
 
 FILE = Path(__file__).parents[2] / "docs" / "fleet.schema.json"
@@ -43,6 +48,31 @@ class _Plain(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:
         del schema
         return False
+
+    def model_schema(self, schema: Any) -> Schema:
+        """With what stands below each key. Pydantic could read that itself, but only at each start of each service."""
+        made = super().model_schema(schema)
+        for key, says in _said_of_keys(schema["cls"]).items():
+            made.get("properties", {}).get(key, {}).setdefault("description", says)
+        return made
+
+
+def _said_of_keys(section: type) -> Schema:
+    """What the source says of each key, by its own class or by one that it comes from."""
+    said: Schema = {}
+    for each in reversed(section.mro()):
+        if issubclass(each, Section):
+            said |= dict(_said_in(each))
+    return said
+
+
+def _said_in(section: type[Section]) -> Iterator[tuple[str, str]]:
+    source = ast.parse(textwrap.dedent(inspect.getsource(section)))
+    definition = next(node for node in source.body if isinstance(node, ast.ClassDef))
+    for key, below in pairwise(definition.body):
+        match key, below:
+            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(says))):
+                yield name, inspect.cleandoc(says)
 
 
 def schema() -> Schema:

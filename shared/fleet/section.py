@@ -9,9 +9,12 @@ from shared.tmux.panes import KEY
 
 
 class Section(BaseModel):
-    """A part of the file. Unknown keys are refused: a typo must not pass for a setting."""
+    """A part of the file. Unknown keys are refused: a typo must not pass for a setting.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    The text below a key describes it in the JSON Schema.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 TESTED = {"tested": True}
