@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from registry import RegistryFile
+from registry.records import MOVING
 from services.cli import supervision
 from services.reconciler.unstamped import SETTLES_S
 from shared.backends import DIRECTORY
@@ -285,6 +286,11 @@ def _history(fleet: RunningFleet) -> Any:
     return RegistryFile(fleet.fleet.registry).history()
 
 
+def _lasting(fleet: RunningFleet) -> dict[str, dict[str, Any]]:
+    """What is recorded of each agent, but for what it is doing at the moment."""
+    return {agent: record.model_dump(exclude=set(MOVING)) for agent, record in fleet.records().items()}
+
+
 def _power_cut(fleet: RunningFleet) -> None:
     pids = supervision.pids(fleet.fleet)
     for pid in (pids.pop("supervisor"), *pids.values()):
@@ -342,12 +348,13 @@ def test_a_registry_that_was_lost_is_written_anew(fleet: RunningFleet) -> None:
     fleet.wait_for_new_session("builder", old)
     wait_until(lambda: fleet.records()["builder"].spawn == fleet.spawn_of("builder"), "it is recorded")
     wait_until(lambda: fleet.records()["builder"].transcript, "its file is known")
-    before, ended = dict(fleet.records()), dict(_history(fleet))
+    before, ended = _lasting(fleet), dict(_history(fleet))
     assert set(ended) == {old}
     fleet.fleet.registry.unlink()
     wait_until(lambda: fleet.records().keys() == before.keys(), "it is back")
-    assert fleet.records() == before
+    assert _lasting(fleet) == before
     assert _history(fleet) == ended
+    wait_until(lambda: all(record.activity for record in fleet.records().values()), "what they do is told as before")
 
 
 def test_registry_and_journal_may_both_be_lost(fleet: RunningFleet) -> None:
