@@ -8,7 +8,9 @@ from pathlib import Path
 def publish(file: Path, text: str, *, prog: str, description: str) -> int:
     """The whole of such a program; answers its exit code."""
     options = argparse.ArgumentParser(prog=prog, description=description)
-    options.add_argument("--write", action="store_true", help=f"write docs/{file.name} instead of printing")
+    options.add_argument(
+        "--write", action="store_true", help=f"write {file.parent.name}/{file.name} instead of printing"
+    )
     if not options.parse_args().write:
         print(text, end="")
     elif file.parent.is_dir():

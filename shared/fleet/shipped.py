@@ -1,8 +1,15 @@
-"""The backends that come with Muster, read from their data files."""
+"""The backends that come with Muster, read from their data files.
 
+To parse YAML would take longer than all else that a process does before it can work. So what the files say is kept
+beside them as JSON too, by `python -m shared.backends --write`; it counts only while it was made from those files.
+"""
+
+import hashlib
+import json
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ruamel.yaml import YAML
 
@@ -10,18 +17,25 @@ from shared.backends import DIRECTORY
 from shared.fleet.backend import Backend
 from shared.fleet.section import TESTED
 
+READ = DIRECTORY / "read.json"
 SAMPLES = re.compile(r"^( +)(?:yes|no):.*\n(?:\1 .*\n)*", re.MULTILINE)
 
 
 @cache
 def shipped() -> dict[str, Backend]:
-    """Without the samples of their rules: only tests need them, and to read them takes longer than all the rest."""
-    return {name: _backend(SAMPLES.sub("", text)) for name, text in _texts().items()}
+    """Without the samples of their rules, which only tests need."""
+    texts = _texts()
+    profiles = kept(READ, texts) or _without_samples(texts)
+    return {name: _backend(profile) for name, profile in profiles.items()}
 
 
 @cache
 def with_samples() -> dict[str, Backend]:
-    return {name: _backend(text) for name, text in _texts().items()}
+    return {name: _backend(_parsed(text)) for name, text in _texts().items()}
+
+
+def _without_samples(texts: dict[str, str]) -> dict[str, Any]:
+    return {name: _parsed(SAMPLES.sub("", text)) for name, text in texts.items()}
 
 
 def _texts() -> dict[str, str]:
@@ -29,5 +43,28 @@ def _texts() -> dict[str, str]:
     return {file.stem: file.read_text(encoding="utf-8") for file in files}
 
 
-def _backend(text: str) -> Backend:
-    return Backend.model_validate(YAML(typ="safe", pure=True).load(text), context=TESTED)
+def _digest(texts: dict[str, str]) -> str:
+    return hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()
+
+
+def kept(file: Path, texts: dict[str, str]) -> dict[str, Any] | None:
+    """What was kept; None where somebody has changed a data file since, or there is nothing that can be read."""
+    try:
+        found = json.loads(file.read_bytes())
+        return dict(found["profiles"]) if found["made_from"] == _digest(texts) else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _parsed(text: str) -> Any:
+    return YAML(typ="safe", pure=True).load(text)
+
+
+def _backend(profile: Any) -> Backend:
+    return Backend.model_validate(profile, context=TESTED)
+
+
+def render() -> str:
+    texts = _texts()
+    found = {"made_from": _digest(texts), "profiles": _without_samples(texts)}
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"

@@ -1,13 +1,14 @@
 """The profiles that come with Muster: each rule is held to the screens and texts that it carries or names."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from services.spawner.wording import TakenForCommand, completed, must_be_no_command, needs_file
 from shared.fleet.backend import Backend, Deliver, Dialog, Sign, TitleRule
-from shared.fleet.shipped import shipped, with_samples
+from shared.fleet.shipped import READ, kept, render, shipped, with_samples
 from shared.screen import compiled, fits_title, read_screen, read_signs, read_title, shows_sign, unstyle
 from shared.states import Activity
 from tests.unit.shared.test_screen import BOXES
@@ -33,6 +34,18 @@ def test_only_the_samples_are_left_out_where_nobody_needs_them() -> None:
     for name, backend in with_samples().items():
         assert bare(backend.model_dump()) == bare(shipped()[name].model_dump())
     assert all(not rule.yes for backend in shipped().values() for rule in backend.screen.dialogs)
+
+
+def test_what_is_kept_of_the_files_is_what_they_say() -> None:
+    assert READ.read_text(encoding="utf-8") == render(), "run: python -m shared.backends --write"
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", "null", '{"made_from": "else", "profiles": {"claude": {}}}'])
+def test_what_was_kept_of_other_files_or_is_broken_does_not_count(content: str | None, tmp_path: Path) -> None:
+    file = tmp_path / "read.json"
+    if content is not None:
+        file.write_text(content)
+    assert kept(file, {"claude": "binary: claude"}) is None
 
 
 def test_they_are_all_there() -> None:
