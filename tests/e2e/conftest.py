@@ -1,6 +1,7 @@
 """A fleet of two demo agents, up and running."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,20 @@ from tests.fixtures.fleet import RunningFleet
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[RunningFleet]:
-    running = RunningFleet(tmp_path, {"builder": {"prompt": "build"}, "reviewer": {}})
+    with _two_agents(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared_fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFleet]:
+    """For tests that leave it as they found it: a fleet takes longer to start than most of them to run."""
+    with _two_agents(tmp_path_factory.mktemp("shared")) as running:
+        yield running
+
+
+@contextmanager
+def _two_agents(directory: Path) -> Iterator[RunningFleet]:
+    running = RunningFleet(directory, {"builder": {"prompt": "build"}, "reviewer": {}})
     try:
         running.up()
         for agent in ("builder", "reviewer"):

@@ -13,8 +13,8 @@ from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 
 
-def test_whoever_connects_late_sees_every_service_and_agent(fleet: RunningFleet) -> None:
-    watcher = fleet.watch()
+def test_whoever_connects_late_sees_every_service_and_agent(shared_fleet: RunningFleet) -> None:
+    watcher = shared_fleet.watch()
     wanted = {f"muster/box/service/{name}/state" for name in SERVICES}
     wanted |= {f"muster/box/agent/{name}/state" for name in ("builder", "reviewer")}
     wait_until(lambda: {m["topic"] for m in watcher.read() if m["retain"]} == wanted, "all retained states")
@@ -25,14 +25,14 @@ def test_whoever_connects_late_sees_every_service_and_agent(fleet: RunningFleet)
     assert {doc["data"]["status"] for doc in watcher.documents("service/spawner/state")} == {"online"}
 
 
-def test_a_viewer_can_not_command(fleet: RunningFleet) -> None:
-    viewer, operator = fleet.client("viewer"), fleet.client("operator")
+def test_a_viewer_can_not_command(shared_fleet: RunningFleet) -> None:
+    viewer, operator = shared_fleet.client("viewer"), shared_fleet.client("operator")
     operator.subscribe("muster/box/reply/+")
     viewer.publish("muster/box/command/stop", b'{"agent": "builder", "id": "from-viewer"}')
     operator.publish("muster/box/command/stop", b'{"agent": "nobody", "id": "from-operator"}')
     operator.wait_for("muster/box/reply/from-operator")
     assert operator.payloads("muster/box/reply/from-viewer") == []
-    assert fleet.pane("builder") is not None
+    assert shared_fleet.pane("builder") is not None
 
 
 def test_an_operator_is_answered_and_obeyed(fleet: RunningFleet) -> None:
@@ -72,19 +72,19 @@ BAD = [
 ]
 
 
-def test_every_bad_command_gets_a_sentence_and_harms_nothing(fleet: RunningFleet) -> None:
-    operator = fleet.client("operator")
+def test_every_bad_command_gets_a_sentence_and_harms_nothing(shared_fleet: RunningFleet) -> None:
+    operator = shared_fleet.client("operator")
     operator.subscribe("muster/box/reply/+")
-    before = {agent: fleet.spawn_of(agent) for agent in ("builder", "reviewer")}
+    before = {agent: shared_fleet.spawn_of(agent) for agent in ("builder", "reviewer")}
     for verb, payload, code, words in BAD:
         seen = len(operator.received)
-        fleet.command(verb, payload)
+        shared_fleet.command(verb, payload)
         wait_until(lambda n=seen: len(operator.received) > n, f"a reply to {payload[:60]!r}")  # type: ignore[misc]
         reply = json.loads(operator.received[-1].payload)
         assert (reply["ok"], reply["code"]) == (False, code)
         assert words in reply["said"]
-    assert {agent: fleet.spawn_of(agent) for agent in before} == before
-    assert fleet.cli("status").returncode == 0
+    assert {agent: shared_fleet.spawn_of(agent) for agent in before} == before
+    assert shared_fleet.cli("status").returncode == 0
 
 
 def test_a_retained_command_does_not_stay_to_fire_again(fleet: RunningFleet) -> None:
@@ -113,19 +113,19 @@ def test_a_dead_service_is_seen_by_its_will_and_returns(fleet: RunningFleet) -> 
     assert back[-1]["data"]["connection"] > watcher.documents("state")[0]["data"]["connection"]
 
 
-def test_replay_publishes_the_past_again(fleet: RunningFleet) -> None:
-    operator = fleet.client("operator")
+def test_replay_publishes_the_past_again(shared_fleet: RunningFleet) -> None:
+    operator = shared_fleet.client("operator")
     operator.subscribe("muster/box/agent/+/lifecycle")
-    fleet.command("replay", '{"service": "spawner", "after": 0}')
+    shared_fleet.command("replay", '{"service": "spawner", "after": 0}')
     wait_until(lambda: len(operator.received) >= 2, "both agents' beginnings")
     assert [json.loads(p)["seq"] for p in operator.payloads()][:2] == [1, 2]
 
 
 @pytest.mark.parametrize("program", [*SERVICES, "broker"])
-def test_a_second_copy_refuses(fleet: RunningFleet, program: str) -> None:
-    fleet_or_home = ["--fleet", str(fleet.path)]
+def test_a_second_copy_refuses(shared_fleet: RunningFleet, program: str) -> None:
+    fleet_or_home = ["--fleet", str(shared_fleet.path)]
     if program == "broker":
-        fleet_or_home = ["--home", str(fleet.fleet.home), "--host", "box"]
+        fleet_or_home = ["--home", str(shared_fleet.fleet.home), "--host", "box"]
     done = subprocess.run(
         [sys.executable, "-P", "-m", f"services.{program}", *fleet_or_home],
         capture_output=True,
@@ -134,4 +134,4 @@ def test_a_second_copy_refuses(fleet: RunningFleet, program: str) -> None:
         check=False,
     )
     assert done.returncode == 75
-    assert f"another {program} (pid {fleet.pid(program)}) already runs for this fleet" in done.stderr
+    assert f"another {program} (pid {shared_fleet.pid(program)}) already runs for this fleet" in done.stderr

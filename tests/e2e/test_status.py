@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from shared.ids import new_id
 from shared.tmux.server import end_server
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import ROOT, RunningFleet
@@ -83,8 +84,8 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(fleet: RunningFleet) -> Iterator[Terminal]:
-    socket = f"{fleet.socket}-w"
+def terminal() -> Iterator[Terminal]:
+    socket = f"muster-test-{new_id()[-10:]}"
     try:
         yield Terminal(socket)
     finally:
@@ -122,8 +123,8 @@ def test_a_watch_shows_what_changes_with_and_without_a_broker(fleet: RunningFlee
     assert terminal.mode() == "0 1"
 
 
-def test_a_watch_fits_its_window(fleet: RunningFleet, terminal: Terminal) -> None:
-    start(fleet, terminal)
+def test_a_watch_fits_its_window(shared_fleet: RunningFleet, terminal: Terminal) -> None:
+    start(shared_fleet, terminal)
     terminal.resize(50, 24)
     wait_until(
         lambda: terminal.row("AGENT").split()[-1:] == ["WHY"] and "BACKEND" not in terminal.row("AGENT"), "narrow"
@@ -134,17 +135,19 @@ def test_a_watch_fits_its_window(fleet: RunningFleet, terminal: Terminal) -> Non
     wait_until(lambda: "BACKEND" in terminal.row("AGENT") and terminal.row("reviewer"), "all of it again")
 
 
-def test_a_watch_that_is_interrupted_leaves_the_terminal_as_it_was(fleet: RunningFleet, terminal: Terminal) -> None:
-    start(fleet, terminal)
+def test_a_watch_that_is_interrupted_leaves_the_terminal_as_it_was(
+    shared_fleet: RunningFleet, terminal: Terminal
+) -> None:
+    start(shared_fleet, terminal)
     terminal.type("C-c")
     assert "\nAGENT" not in terminal.wait("code=130", "the shell")
     expect_a_sane_terminal(terminal)
 
 
 def test_a_watch_gives_the_terminal_back_for_a_while_and_when_it_is_ended(
-    fleet: RunningFleet, terminal: Terminal
+    shared_fleet: RunningFleet, terminal: Terminal
 ) -> None:
-    start(fleet, terminal)
+    start(shared_fleet, terminal)
     terminal.type("C-z")
     terminal.wait("Stopped", "the shell, in between")
     expect_a_sane_terminal(terminal)
