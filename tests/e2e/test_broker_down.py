@@ -7,12 +7,7 @@ import time
 
 from shared.journal import Journal
 from tests.fixtures.broker import wait_until
-from tests.fixtures.fleet import RunningFleet, Watcher
-
-
-def losses(watcher: Watcher) -> list[str]:
-    """What was told of the builder, but for what its own files tell when they do."""
-    return [kind for kind in watcher.kinds("builder/drift") if kind != "identified"]
+from tests.fixtures.fleet import RunningFleet
 
 
 def test_the_fleet_goes_on_without_a_broker(fleet: RunningFleet) -> None:
@@ -32,7 +27,7 @@ def test_the_fleet_goes_on_without_a_broker(fleet: RunningFleet) -> None:
         assert json.loads(refused.stdout)["code"] == "unknown_agent"
     wait_until(lambda: "restarted" in watcher.kinds("builder/lifecycle"), "the restart at the subscriber")
     wait_until(lambda: "stopped" in watcher.kinds("reviewer/lifecycle"), "the stop at the subscriber")
-    wait_until(lambda: losses(watcher) == ["missing"], "the drift at the subscriber")
+    wait_until(lambda: watcher.drifts("builder") == ["missing"], "the drift at the subscriber")
     # What was told shortly before the broker died is told again, for it may have been swallowed.
     assert watcher.kinds("builder/lifecycle")[-1:] == ["restarted"]
     assert watcher.documents("reviewer/state")[-1]["data"]["status"] == "stopped"
@@ -54,7 +49,7 @@ def test_a_hanging_broker_is_worked_around(fleet: RunningFleet) -> None:
         fleet.signal("broker", signal.SIGCONT)
     wait_until(lambda: "stopped" in watcher.kinds("reviewer/lifecycle"), "the stop at the subscriber", 30)
     wait_until(lambda: watcher.kinds("builder/lifecycle") == ["restarted"], "the restart at the subscriber")
-    wait_until(lambda: losses(watcher) == ["missing"], "the drift at the subscriber")
+    wait_until(lambda: watcher.drifts("builder") == ["missing"], "the drift at the subscriber")
     wait_until(lambda: fleet.cli("status", code=None).returncode == 0, "everybody is back")
 
 

@@ -42,6 +42,11 @@ def kinds(fleet: RunningFleet, agent: str) -> list[str]:
     return [drift["kind"] for drift in drifts(fleet) if drift["agent"] == agent]
 
 
+def faults(fleet: RunningFleet, agent: str) -> list[str]:
+    """But for `identified`, which comes when the agent has written something."""
+    return [kind for kind in kinds(fleet, agent) if kind != "identified"]
+
+
 def by_hand(fleet: RunningFleet, *words: str) -> str:
     done = subprocess.run(
         ["tmux", "-L", fleet.socket, *words], check=True, timeout=20, capture_output=True, text=True, cwd="/"
@@ -151,7 +156,7 @@ def test_a_renamed_session_is_told_and_recorded(fleet: RunningFleet, alone: bool
     with maybe_without_broker(fleet, without=alone):
         by_hand(fleet, "rename-session", "-t", "=builder", "renamed")
         wait_until(lambda: fleet.records()["builder"].session == "renamed", "its new name")
-        assert kinds(fleet, "builder")[-1] == "moved"
+        assert faults(fleet, "builder")[-1] == "moved"
         old = fleet.kill_session("builder")
         fleet.wait_for_new_session("builder", old)
 
@@ -224,6 +229,7 @@ def test_the_end_of_tmux_is_one_drift_for_each_agent_and_all_come_back(tmp_path:
 @BOTH
 def test_a_tmux_that_does_not_answer_is_no_drift(fleet: RunningFleet, alone: bool) -> None:
     server = int(by_hand(fleet, "display-message", "-p", "#{pid}"))
+    wait_until(lambda: fleet.records()["builder"].transcript, "its file is known, of which it would be told later")
     with maybe_without_broker(fleet, without=alone):
         before, complaints = len(drifts(fleet)), _complaints(fleet)
         os.kill(server, signal.SIGSTOP)
@@ -239,7 +245,7 @@ def test_a_tmux_that_does_not_answer_is_no_drift(fleet: RunningFleet, alone: boo
             os.kill(server, signal.SIGCONT)
         old = fleet.kill_session("builder")
         fleet.wait_for_new_session("builder", old, within_s=40)
-        assert kinds(fleet, "builder")[-1] == "missing"
+        assert faults(fleet, "builder")[-1] == "missing"
 
 
 # --- after a reboot ---
@@ -332,7 +338,7 @@ def test_a_broken_edit_is_told_and_the_fleet_goes_on(fleet: RunningFleet) -> Non
     assert "column" in said
     old = fleet.kill_session("builder")
     fleet.wait_for_new_session("builder", old)
-    wait_until(lambda: watcher.kinds("builder/drift")[-1:] == ["missing"], "drifts are told all the same")
+    wait_until(lambda: watcher.drifts("builder")[-1:] == ["missing"], "drifts are told all the same")
     wait_until(
         lambda: watcher.documents("builder/state")[-1]["data"]["spawn"] == fleet.spawn_of("builder"), "and shown"
     )

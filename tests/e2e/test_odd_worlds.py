@@ -69,7 +69,7 @@ def test_a_stop_is_no_drift_however_slow_the_registrar_is(fleet: RunningFleet) -
         fleet.signal("registrar", signal.SIGCONT)
     fleet.wait_for_status("builder", "stopped")
     wait_until(lambda: watcher.kinds("lifecycle") == ["stopped"], "the stop at the subscriber")
-    assert watcher.kinds("drift") == []
+    assert watcher.drifts("builder") == []
 
 
 @pytest.mark.parametrize("name", ["fleet.yaml", ".muster/registry.yaml"])

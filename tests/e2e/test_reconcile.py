@@ -10,10 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import ROOT, RunningFleet
 
 AGREED = "the record and the world agree\n"
+
+
+@pytest.fixture
+def fleet(fleet: RunningFleet) -> RunningFleet:
+    """One in which nothing differs any more: the builder was identified."""
+    wait_until(lambda: fleet.records()["builder"].transcript, "the builder's file is known")
+    return fleet
 
 
 @contextmanager
