@@ -80,8 +80,8 @@ def test_a_screen_that_forges_frames_is_never_taken_for_another(server: Server) 
     at.write_text("0")
     liar = server.start("liar", [sys.executable, "-c", forge, str(at)], height=120)
     found_out = 0
-    deadline = time.monotonic() + 10
-    while found_out < 10 and time.monotonic() < deadline:
+    enough, latest = time.monotonic() + 10, time.monotonic() + 90  # on a loaded machine the forger seldom hits
+    while (found_out < 10 and time.monotonic() < enough) or (not found_out and time.monotonic() < latest):
         at.write_text(str(number_of_next_answer(server)))
         try:
             assert server.tmux.screens([liar.pane_id, first.pane_id])[first.pane_id] == "first"
