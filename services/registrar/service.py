@@ -217,7 +217,8 @@ class Registrar:
             changes = {}
         if changes or gone or book.ended or pruned:
             self._file.write(changes, gone - changes.keys(), book.ended, pruned)
-            self._seen, self._written_at = self._file.records(), turn.now
+            # Not what is there now: somebody may have edited the file since, and that is to be taken up.
+            self._seen, self._written_at = self._file.last_good(), turn.now
             turn.gather(GATHERS_S)
             turn.again_at(turn.now + LATE_SAVES)  # somebody may save into the file that was just replaced
         self._touched |= dict.fromkeys(gone) | changes

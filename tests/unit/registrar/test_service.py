@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ import pytest
 
 from registry import RegistryFile
 from services.registrar.service import Registrar
-from shared.commands import Command, Rebuild, Reply
+from shared.commands import Command, Rebuild, Reply, Stop
 from shared.desk import request_of
 from shared.events import (
     AgentDeleted,
@@ -104,6 +104,18 @@ class Office:
                     request = request_of(self.fleet_file.fleet.space, command, self.now.timestamp())
                     transaction.ask(request, command.addressee())
         return taken
+
+    def write_down(self, *events: Event) -> None:
+        """As the spawner does: what it says is in the journal."""
+        journal = Journal(self.fleet_file.fleet.journal, "spawner")
+        teller = Teller(self.fleet_file.fleet.space, "spawner", journal.epoch)
+
+        def word(event: Event, seq: int) -> tuple[str, bytes]:
+            return teller.event(event, seq=seq, time=NOW + timedelta(seconds=seq), cause=None)
+
+        with journal.transaction() as transaction:
+            transaction.append([partial(word, event) for event in events], NOW.timestamp())
+        journal.close()
 
     def edit(self, before: str, after: str) -> None:
         text = self.path.read_text()
@@ -449,6 +461,39 @@ def test_edits_while_a_burst_is_written_are_merged(office: Office, monkeypatch: 
     assert (records["builder"].desired, records["tester"].status) == (Desired.STOPPED, Status.EXITED)
 
 
+def right_after_a_write(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Once, before the registrar does anything else."""
+    write = RegistryFile.write
+
+    def and_then(self: RegistryFile, *args: Any) -> None:
+        write(self, *args)
+        monkeypatch.undo()
+        act()
+
+    monkeypatch.setattr(RegistryFile, "write", and_then)
+
+
+def test_a_wish_right_after_a_write_is_heeded(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    right_after_a_write(monkeypatch, lambda: office.edit("desired: running", "desired: stopped"))
+    office.step(spawned())
+    (wish,) = office.step().wanted
+    assert isinstance(wish, Stop)
+    assert office.file().records()["builder"].desired is Desired.STOPPED
+
+
+def test_a_file_that_is_removed_right_after_a_write_is_written_anew(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office.write_down(spawned(), exited(), spawned(spawn="s2"))
+    office.step(spawned(), exited())
+    right_after_a_write(monkeypatch, office.path.unlink)
+    office.step(spawned(spawn="s2"))
+    assert not office.path.exists()
+    office.step()
+    assert office.file().records()["builder"].spawn == "s2"
+    assert set(office.file().history()) == {"s1"}
+
+
 # --- history ---
 
 
@@ -479,16 +524,7 @@ def test_what_ended_long_ago_is_pruned(office: Office) -> None:
 
 
 def test_the_file_is_rebuilt_from_the_journal(office: Office) -> None:
-    spawner = Journal(office.fleet_file.fleet.journal, "spawner")
-    teller = Teller(office.fleet_file.fleet.space, "spawner", spawner.epoch)
-    events: list[Event] = [spawned(), exited(status=2), spawned("tester", "s2")]
-    with spawner.transaction() as transaction:
-
-        def word(event: Event, seq: int) -> tuple[str, bytes]:
-            return teller.event(event, seq=seq, time=NOW + timedelta(seconds=seq), cause=None)
-
-        transaction.append([partial(word, event) for event in events], NOW.timestamp())
-    spawner.close()
+    office.write_down(spawned(), exited(status=2), spawned("tester", "s2"))
     office.step(spawned("other", "s7"))
     request = Request("r1", "rebuild", b"{}", "muster/box/reply/r1", NOW.timestamp(), NOW.timestamp() + 60)
     taken = office.step(asked=[Asked(request, Rebuild(id="r1"))])
