@@ -179,13 +179,13 @@ def test_a_watch_into_a_pipe_prints_again_only_what_changed(fleet: RunningFleet)
     with subprocess.Popen(watching(fleet, "--json", "reviewer"), stdout=subprocess.PIPE, text=True, cwd="/") as process:
         assert process.stdout is not None
         try:
-            printed = [json.loads(process.stdout.readline())["agents"]["reviewer"]]
-            assert printed[0]["status"] == "running"
+            printed = [json.loads(process.stdout.readline())]
+            assert printed[0]["agents"]["reviewer"]["status"] == "running"
             began = time.monotonic()
             wait_until(lambda: time.monotonic() - began > 2.5, "time passes")
             fleet.cli("stop", "reviewer")
-            while printed[-1]["status"] != "stopped":
-                printed.append(json.loads(process.stdout.readline())["agents"]["reviewer"])
+            while printed[-1]["agents"]["reviewer"]["status"] != "stopped":
+                printed.append(json.loads(process.stdout.readline()))
             assert [now for before, now in pairwise(printed) if now == before] == []
         finally:
             process.send_signal(signal.SIGINT)

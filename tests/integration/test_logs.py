@@ -140,7 +140,7 @@ def test_rotation_loses_nothing_and_a_follower_misses_nothing(world: World) -> N
             followed += tail.read()
             if len(world.older()) >= 5:
                 enough.touch()
-        eventually(lambda: b"the end\r\n" in world.log.read_bytes(), "the last word is logged")
+        eventually(lambda: b"the end\r\n" in world.whole_log(), "the last word is logged")
         followed += tail.read() + tail.read()
     older = world.older()
     logged = numbers(world.whole_log())
