@@ -324,16 +324,6 @@ def test_each_event_may_come_twice_in_a_row(history: list[Envelope[Any]]) -> Non
     assert fold_all([each for each in history for _ in range(2)]) == fold_all(history)
 
 
-@given(histories, st.integers(0, 8), st.integers(0, 8))
-@settings(max_examples=150)
-def test_what_was_folded_before_a_crash_may_be_folded_again(
-    history: list[Envelope[Any]], committed: int, written: int
-) -> None:
-    """A crash between the file and the cursor: the same events come again, from the last cursor on."""
-    first = fold_all(history[: max(committed, written)])
-    assert fold_all(history[committed:], first) == fold_all(history)
-
-
 @given(histories, st.lists(st.tuples(st.integers(0, 8), events), max_size=5))
 @settings(max_examples=100)
 def test_events_about_a_session_that_is_not_recorded_change_nothing_anywhere(
