@@ -37,12 +37,17 @@ agents:
     #  burst_s: 60              # ... within so many seconds,
     #  sustained: 30            # and at most so many ...
     #  sustained_s: 3600        # ... within so many
-    # Checked now, acted on by services that are not there yet (monitor, handoff): account, watch, wake; loops below.
-    #account: work              # agents on one account share its usage limits
-    #watch:
-    #  stall: {after_s: 1800, grace_s: 120, then: nudge, nudge: Go on.}    # then: nudge, restart or tell
-    #  limits: {resume: true, slack_s: 60, tries: 3, prompt: continue}     # once a usage limit has lifted
-    #  health: {every_s: 0, timeout_s: 120, model: small}                  # asks background work how it is; 0: never
+    #account: work              # agents on one account share its usage limits; default: one for each backend
+    #watch:                     # what is done about an agent that ...
+    #  stall:                   # ... idles too long, or past what it promised
+    #    {after_s: 1800, grace_s: 120, promise_s: 86400, then: [nudge, restart, tell], nudge: Go on with your task.}
+    #  limits:                  # ... hit a usage limit: it is held until that lifts, and then resumed
+    #    {resume: true, slack_s: 60, gap_s: 15, patience_s: 180, unknown_s: 900, tries: 3, prompt: continue}
+    #  heal: {after_s: 30, then: restart}        # ... has lost its program, or its conversation is refused
+    #  login: {retry_s: 0}      # ... is not logged in: held; 0: until a person has mended that
+    #  credit: {retry_s: 3600, prompt: continue} # ... has no credit: held, and asked again every so often
+    #  unresponsive: {after_s: 900, then: tell}  # ... is said to work, and writes nothing
+    #  health: {every_s: 0, timeout_s: 120, model: small, then: stop}    # ... should be asked how it is; 0: never
     #wake: {every_s: 3600, text: Look for new work.}                       # pinged while it is idle
   reviewer:
     prompt: review what the builder did
@@ -103,6 +108,7 @@ agents:
 #  connected_s: 30              # how often to look while a broker answers (changes are pushed anyway) ...
 #  alone_s: 1                   # ... and while none does
 
+# Checked now, acted on by a service that is not there yet (handoff): loops.
 #loops:                         # agents that hand work to each other by commits
 #  main:
 #    remote: git@example.com:team/thing.git

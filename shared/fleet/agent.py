@@ -6,8 +6,9 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from shared.fleet.policy import RestartPolicy, Wake, WatchPolicy
+from shared.fleet.policy import RestartPolicy
 from shared.fleet.section import Section, VariablePattern, Variables
+from shared.fleet.watch import Wake, WatchPolicy
 from shared.ids import Id
 
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from shared.errors import MusterError
 from shared.fleet.loops import PATH_IN_REPOSITORY
 from shared.fleet.model import Declaration
-from shared.fleet.policy import CRON
 from shared.fleet.section import KEY_NAME, NO_CONTROL_CHARACTERS, VARIABLE, VARIABLES
+from shared.fleet.watch import CRON
 from shared.ids import ID_PATTERN, as_id
 from shared.yaml_text import line_of
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from shared.fleet import SIDE_SERVICE, Agent, Backend, Declaration, Deliver, Fleet, Kind, load_fleet
 from shared.fleet.overlay import overlay
-from shared.fleet.policy import Wake
 from shared.fleet.shipped import shipped
+from shared.fleet.watch import Then, Wake
 
 GOOD = {
     "nothing": "",
@@ -102,7 +102,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     fleet = fleet_of(tmp_path, GOOD["much of it"])
     agent = fleet.agents["builder"]
     assert (agent.backend, str(agent.dir), agent.enabled, agent.restart.burst) == ("mine", "work", False, 0)
-    assert (agent.role, agent.watch.stall.then, agent.watch.limits.resume) == ("helper", "tell", False)
+    assert (agent.role, agent.watch.stall.then, agent.watch.limits.resume) == ("helper", [Then.TELL], False)
     assert (fleet.space.host, fleet.space.prefix) == ("box", "team")
     assert (fleet.declared.tmux.width, fleet.declared.start.at_once) == (100, 1)
 
