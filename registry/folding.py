@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from registry.records import MOVING, AgentRecord, EndedSession
+from registry.records import HELD_BY, MOVING, AgentRecord, EndedSession
 from shared.events import (
     AgentAdopted,
     AgentDeleted,
@@ -17,6 +17,8 @@ from shared.events import (
     DuplicateId,
     Envelope,
     Identified,
+    LimitHit,
+    LimitLifted,
     Moved,
     PaneDead,
     SessionMissing,
@@ -49,7 +51,7 @@ def fold(record: AgentRecord | None, envelope: Envelope[Any]) -> AgentRecord | N
 
 
 def _is_of_another_session(record: AgentRecord, event: Any) -> bool:
-    about_any = isinstance(event, AgentStopped | AgentDeleted | AgentGaveUp | StaleId | DriftResolved)
+    about_any = isinstance(event, AgentStopped | AgentDeleted | AgentGaveUp | StaleId | DriftResolved | LimitLifted)
     spawn = getattr(event, "spawn", None)
     return spawn != record.spawn and not (about_any and spawn is None)
 
@@ -77,6 +79,15 @@ def _changes(record: AgentRecord, event: Any, at: datetime) -> dict[str, Any]:
                 "activity_reason": event.reason,
                 "decided_by": event.decided_by,
             }
+        case LimitHit():
+            return {
+                "limit": event.scope or "usage",
+                "account": event.account,
+                "limit_resets": event.resets_at,
+                "resumes": event.resumes_at,
+            }
+        case LimitLifted():
+            return dict.fromkeys(HELD_BY)
         case Identified() | Moved() | StaleId() | WrongBackend() | DuplicateId() | DriftResolved():
             return _told(record, event)
         case _:
@@ -108,6 +119,7 @@ def _running(event: Any, at: datetime, record: AgentRecord | None) -> AgentRecor
     same = record is not None and record.spawn == event.spawn
     return AgentRecord(
         **_activity(record, event.spawn),
+        **_limit(record),
         status=Status.RUNNING,
         since=at,
         reason=getattr(event, "reason", event.kind),
@@ -135,6 +147,11 @@ def _activity(record: AgentRecord | None, spawn: str) -> dict[str, Any]:
     return {name: getattr(record, name) for name in MOVING} if same else {}
 
 
+def _limit(record: AgentRecord | None) -> dict[str, Any]:
+    """A limit that holds the agent's account holds its next session too."""
+    return {name: getattr(record, name) for name in HELD_BY} if record is not None else {}
+
+
 def _transcript(record: AgentRecord | None, conversation: str | None) -> str | None:
     """A conversation that goes on is where it was."""
     return record.transcript if record is not None and conversation and record.conversation == conversation else None
@@ -147,6 +164,7 @@ def _registered(event: Unregistered, at: datetime, record: AgentRecord | None) -
     known = record if record is not None and record.spawn == event.spawn else None
     return AgentRecord(
         **_activity(record, event.spawn),
+        **_limit(record),
         status=Status.RUNNING,
         since=at,
         reason="auto-detected: found running in tmux",

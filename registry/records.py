@@ -10,6 +10,10 @@ MOVING = ("activity", "activity_since", "activity_reason", "decided_by")
 """What changes all the time while agents work: nothing that somebody would edit, or mind a moment late."""
 
 
+HELD_BY = ("limit", "account", "limit_resets", "resumes")
+"""What tells of a usage limit. It outlives the session in which it was hit."""
+
+
 class AgentRecord(AgentFacts):
     """What `registry.yaml` says of one agent. Keys it does not know are people's, and stay in the file."""
 

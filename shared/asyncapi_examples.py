@@ -25,6 +25,7 @@ ID = "1kfc1x8n3b6f0g5j7wr"
 CAUSE = "1kfc1x6j9k2q5r8s0va"
 
 SAMPLES: Mapping[str, Any] = {
+    "account": "claude",
     "agent": "builder",
     "attempt": 1,
     "backend": "demo",
@@ -42,6 +43,16 @@ SAMPLES: Mapping[str, Any] = {
     "workspace": "/home/ada/shop",
     "conversation": "7f3c2b1a-5d4e-4c6b-9a8f-0e1d2c3b4a59",
     "Send.text": "run the tests",
+    "AgentFatal.reason": "it is not logged in; it is held until a person has mended that",
+    "AgentProgress.summary": "12 of 40 tests pass",
+    "AgentFinished.summary": "all tests pass",
+    "AgentStalled.reason": "idle for 1800 s",
+    "AgentUnresponsive.reason": "it is said to work, and has written nothing for 900 s",
+    "AgentWoken.reason": "every 3600 s",
+    "LimitHit.reason": "its weekly limit is reached, and resets at 2026-02-02 09:00 UTC",
+    "LimitLifted.reason": "it was resumed after its weekly limit had lifted",
+    "LimitNear.reason": "You've used 92% of your weekly limit",
+    "LimitStuck.reason": "it was asked 3 times to go on, and is limited still",
     "AgentGaveUp.reason": "it died 6 times within 60 s",
     "AgentRestarted.reason": "its program ended with status 1",
 }

@@ -4,7 +4,7 @@ A command never holds a command line, a path or an environment: it names what th
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
@@ -44,6 +44,10 @@ class Command(BaseModel):
         return None
 
 
+ONLY_THIS = "Only if this is still the agent's session."
+THOUGH_LIMITED = "Now, though the usage limit of its account is reached; else it waits until that lifts."
+
+
 class AgentCommand(Command):
     changes_session: ClassVar[bool] = True
 
@@ -70,6 +74,7 @@ class Spawn(AgentCommand):
     dir: str | None = Field(
         default=None, max_length=4096, description="Instead of the agent's own; inside the allowed workspaces."
     )
+    anyway: bool = Field(default=False, description=THOUGH_LIMITED)
 
 
 class SpawnAll(Command):
@@ -87,7 +92,9 @@ class Stop(AgentCommand):
 
     verb = "stop"
     owner = "spawner"
-    askers = ("registrar",)
+    askers = ("registrar", "monitor")
+
+    spawn: Id | None = Field(default=None, description=ONLY_THIS)
 
     for_now: bool = Field(default=False, description="Only until the services are started again.")
 
@@ -109,8 +116,14 @@ class Restart(AgentCommand):
 
     verb = "restart"
     owner = "spawner"
+    askers = ("monitor",)
 
+    spawn: Id | None = Field(default=None, description=ONLY_THIS)
+    counts: bool = Field(
+        default=False, description="As after a death: with backoff, and within the agent's restart limits."
+    )
     fresh: bool = Field(default=False, description="Begin a new conversation.")
+    anyway: bool = Field(default=False, description=THOUGH_LIMITED)
 
 
 class Resume(AgentCommand):
@@ -122,6 +135,7 @@ class Resume(AgentCommand):
     conversation: ConversationId | None = Field(
         default=None, description="The agent's own id of it; default: the last one."
     )
+    anyway: bool = Field(default=False, description=THOUGH_LIMITED)
 
 
 class Delete(AgentCommand):
@@ -171,14 +185,22 @@ class Send(AgentCommand):
     verb = "send"
     owner = "spawner"
     or_else = ("text",)
+    askers = ("monitor",)
     changes_session = False
 
+    spawn: Id | None = Field(default=None, description=ONLY_THIS)
     text: str | None = Field(default=None, min_length=1)
     keys: list[str] | None = Field(
         default=None, min_length=1, max_length=100, description="By tmux's names: Enter, Escape, Up, C-c, a."
     )
-    when: Literal["now", "idle"] = Field(
-        default="now", description="`idle`: not before the agent has finished what it does."
+    when: Literal["now", "idle", "if_idle"] = Field(
+        default="now",
+        description="`idle`: not before the agent has finished what it does; `if_idle`: not at all if it works.",
+    )
+    leaves_menu: bool = Field(
+        default=False,
+        description="A menu that can be left with nothing bought, changed or called off is left for it; one about a"
+        " usage limit that offers to go on with what was refused is answered so, instead.",
     )
     as_command: bool = Field(
         default=False, description="The text is meant for the agent's program, as `/compact` is, and not for its model."
@@ -230,6 +252,36 @@ class Deny(Answer):
     verb = "deny"
 
 
+class Park(Command):
+    """Start no agent of an account until a time, and blame none that ends meanwhile: its usage limit is reached."""
+
+    verb = "park"
+    owner = "spawner"
+    askers = ("monitor",)
+
+    account: Id
+    until: AwareDatetime
+    models: list[Annotated[str, Field(max_length=200)]] | None = Field(
+        default=None,
+        max_length=20,
+        description="Only agents whose model's name has one of these in it; an empty one: those that name no model.",
+    )
+    reason: str = Field(default="", max_length=500)
+
+
+class Unpark(Command):
+    """The usage limit of an account is over: its agents may be started again."""
+
+    verb = "unpark"
+    owner = "spawner"
+    askers = ("monitor",)
+
+    account: Id
+    models: list[Annotated[str, Field(max_length=200)]] | None = Field(
+        default=None, max_length=20, description="As they were parked."
+    )
+
+
 class Reconcile(Command):
     """Compare the record with tmux, the processes and the agents' files now, and answer what differs."""
 
@@ -246,6 +298,18 @@ class Explain(Command):
     owner = "monitor"
 
     agent: Id
+
+
+class Peek(Command):
+    """Ask a fork of the agent's conversation, with a cheap model, how its work is. The agent itself is left alone."""
+
+    verb = "peek"
+    owner = "monitor"
+
+    agent: Id
+    question: str | None = Field(default=None, min_length=1, max_length=10_000, description="Instead of the usual one.")
+    model: str | None = Field(default=None, max_length=200, description="Instead of the cheap one.")
+    timeout_s: float | None = Field(default=None, gt=0, le=3600, description="Instead of the agent's own.")
 
 
 class Rebuild(Command):
@@ -274,7 +338,8 @@ VERBS: Mapping[str, type[Command]] = {
     for command in (
         *(Spawn, SpawnAll, Stop, StopAll, Restart, Resume, Delete, Forget, Adopt),
         *(Send, Interrupt, Approve, Deny),
-        *(Reconcile, Explain, Rebuild, Replay),
+        *(Park, Unpark),
+        *(Reconcile, Explain, Peek, Rebuild, Replay),
     )
 }
 

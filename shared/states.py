@@ -27,6 +27,16 @@ class Activity(StrEnum):
     UNKNOWN = "unknown"  # nothing tells
 
 
+class Trouble(StrEnum):
+    """Why an agent can't go on by itself."""
+
+    LOGIN = "login"  # it is not logged in
+    CREDIT = "credit"  # its account has no money left
+    SETUP = "setup"  # what it was started with is refused: its model, say
+    SESSION = "session"  # its conversation is refused, whatever it is told next
+    GONE = "gone"  # its program is gone from its pane, or is another one
+
+
 class Desired(StrEnum):
     """What people want of an agent."""
 

@@ -3,7 +3,21 @@
 Events are in the past tense and never change once told. States are retained: the newest one is the truth.
 """
 
-from shared.events.activity import ActivityEvent, ApprovalNeeded, StatusChanged
+from shared.events.activity import (
+    ActivityEvent,
+    AgentFatal,
+    AgentFinished,
+    AgentProgress,
+    AgentStalled,
+    AgentUnresponsive,
+    AgentWoken,
+    ApprovalNeeded,
+    LimitHit,
+    LimitLifted,
+    LimitNear,
+    LimitStuck,
+    StatusChanged,
+)
 from shared.events.drift import (
     Drift,
     DriftResolved,
@@ -41,13 +55,19 @@ __all__ = [
     "AgentEvent",
     "AgentExited",
     "AgentFacts",
+    "AgentFatal",
+    "AgentFinished",
     "AgentGaveUp",
+    "AgentProgress",
     "AgentRestarted",
     "AgentResumed",
     "AgentSent",
     "AgentSpawned",
+    "AgentStalled",
     "AgentState",
     "AgentStopped",
+    "AgentUnresponsive",
+    "AgentWoken",
     "ApprovalNeeded",
     "Data",
     "Drift",
@@ -57,6 +77,10 @@ __all__ = [
     "Event",
     "Identified",
     "Lifecycle",
+    "LimitHit",
+    "LimitLifted",
+    "LimitNear",
+    "LimitStuck",
     "Moved",
     "PaneDead",
     "Running",

@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, Field
 
 from shared.events.envelope import AgentEvent
 from shared.ids import Id
-from shared.states import Activity
+from shared.states import Activity, Trouble
 
 
 class StatusChanged(AgentEvent):
@@ -36,4 +36,130 @@ class ApprovalNeeded(AgentEvent):
     )
 
 
-ActivityEvent = Annotated[StatusChanged | ApprovalNeeded, Field(discriminator="kind")]
+class LimitHit(AgentEvent):
+    """The agent's account has hit a usage limit: nothing is asked of it until that lifts."""
+
+    kind: Literal["limit_hit"] = "limit_hit"
+    spawn: Id
+    account: Id = Field(description="Whose limit it is: agents on one account share it.")
+    scope: str = Field(default="", description="As the agent calls it: session, weekly, Opus, ….")
+    since: AwareDatetime = Field(description="When it was hit.")
+    resets_at: AwareDatetime | None = Field(default=None, description="When it lifts, where that is known.")
+    resumes_at: AwareDatetime | None = Field(
+        default=None, description="When the agent is brought to go on; none: it is left to people."
+    )
+    continues: bool = Field(default=False, description="The agent says that it goes on by itself then.")
+    said: str = Field(default="", description="In the agent's own words.")
+    parked: list[Id] = Field(default=[], description="The other agents that it concerns: they are left alone too.")
+    reason: str
+
+
+class LimitNear(AgentEvent):
+    """The agent warns that its account has nearly spent what it may use."""
+
+    kind: Literal["limit_near"] = "limit_near"
+    spawn: Id
+    account: Id
+    reason: str = Field(description="In the agent's own words.")
+
+
+class LimitLifted(AgentEvent):
+    """The agent's usage limit is over."""
+
+    kind: Literal["limit_lifted"] = "limit_lifted"
+    spawn: Id | None = None
+    account: Id
+    scope: str = ""
+    how: Literal["resumed", "by_itself", "by_somebody", "left"] = Field(
+        description="By whom it was brought to go on; `left`: by nobody, its policy leaves that to people."
+    )
+    tries: int = Field(default=0, ge=0, description="How often Muster asked it to go on.")
+    reason: str
+
+
+class LimitStuck(AgentEvent):
+    """The limit should be over, and the agent was not brought to go on: a person is needed."""
+
+    kind: Literal["limit_stuck"] = "limit_stuck"
+    spawn: Id | None = None
+    account: Id
+    tries: int = Field(ge=0, description="How often it was asked to go on.")
+    reason: str
+
+
+class AgentStalled(AgentEvent):
+    """The agent has been idle past what it promised or is allowed."""
+
+    kind: Literal["stalled"] = "stalled"
+    spawn: Id
+    idle_s: float
+    promised_until: AwareDatetime | None = None
+    then: Literal["nudge", "restart", "tell"] = Field(description="What is done about it.")
+    reason: str
+
+
+class AgentWoken(AgentEvent):
+    """The agent was pinged, as its schedule says."""
+
+    kind: Literal["woken"] = "woken"
+    spawn: Id
+    due: AwareDatetime = Field(description="When it was to be.")
+    reason: str
+
+
+class AgentUnresponsive(AgentEvent):
+    """The agent is said to work and shows no life, or did not answer how it is."""
+
+    kind: Literal["unresponsive"] = "unresponsive"
+    spawn: Id
+    silent_s: float
+    then: Literal["restart", "stop", "tell"] = Field(description="What is done about it.")
+    reason: str
+
+
+class AgentFatal(AgentEvent):
+    """The agent can't go on by itself."""
+
+    kind: Literal["fatal"] = "fatal"
+    spawn: Id
+    trouble: Trouble
+    then: Literal["restart", "hold", "tell"] = Field(
+        description="What is done about it; `hold`: nothing before a person has mended it."
+    )
+    reason: str
+
+
+class AgentProgress(AgentEvent):
+    """What a fork of the agent's conversation says of its work."""
+
+    kind: Literal["progress"] = "progress"
+    spawn: Id
+    state: Literal["working", "waiting", "blocked"]
+    summary: str
+
+
+class AgentFinished(AgentEvent):
+    """A fork of the agent's conversation says that its work is done."""
+
+    kind: Literal["finished"] = "finished"
+    spawn: Id
+    summary: str
+    output: str = Field(default="", description="The beginning of its result.")
+    file: str | None = Field(default=None, description="Where the whole result is kept.")
+
+
+ActivityEvent = Annotated[
+    StatusChanged
+    | ApprovalNeeded
+    | LimitHit
+    | LimitNear
+    | LimitLifted
+    | LimitStuck
+    | AgentStalled
+    | AgentWoken
+    | AgentUnresponsive
+    | AgentFatal
+    | AgentProgress
+    | AgentFinished,
+    Field(discriminator="kind"),
+]

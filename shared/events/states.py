@@ -20,6 +20,10 @@ class AgentFacts(Data):
     activity_since: AwareDatetime | None = Field(default=None, description="Since when it is doing that.")
     activity_reason: str = Field(default="", description="By what that is known, for people.")
     decided_by: str = Field(default="", description="The source that was believed: hooks, live_file, transcript, ….")
+    limit: str | None = Field(default=None, description="The usage limit that holds it, as the agent calls it.")
+    account: Id | None = Field(default=None, description="Whose limit that is.")
+    limit_resets: AwareDatetime | None = Field(default=None, description="When that lifts, where it is known.")
+    resumes: AwareDatetime | None = Field(default=None, description="When it is brought to go on, if it is.")
     role: str = ""
     backend: Id
     workspace: str
