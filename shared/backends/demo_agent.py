@@ -1,7 +1,12 @@
 """A stand-in for a coding agent: works a little, waits a little, answers what is typed. Needs nothing but Python.
 
 It has what real agents have and what makes typing into them hard: an input box that is redrawn, pastes that are shown
-as a placeholder, a permission dialog (say `ask …`), work that can be interrupted, conversations that can be resumed.
+as a placeholder, a permission dialog (say `ask …`), work that can be interrupted, conversations that can be resumed,
+a usage limit (`limit 30`, in seconds; `limit 30 menu` asks what to do about it, `limit 30 auto` goes on by itself), a
+login that is refused (`login`), a program that hangs (`freeze`), and promises (`promise 2026-01-31T09:30:00Z`).
+
+With `--answer` it only says how the work in a conversation is, as a fork of a real one would: done after `finish …`,
+waiting after a promise, else at work; after `hang` it never answers.
 """
 
 import argparse
@@ -13,6 +18,7 @@ import random
 import re
 import select
 import shutil
+import signal
 import sys
 import termios
 import time
@@ -36,12 +42,19 @@ class Conversation:
         if resume and (self._path is None or not self._path.exists()):
             sys.exit(f"demo agent: there is no conversation {name}")
 
-    def note(self, who: str, text: str) -> None:
+    def last_told(self) -> str:
+        """What somebody typed last."""
+        if self._path is None:
+            return ""
+        said = [json.loads(line) for line in self._path.read_text(encoding="utf-8").splitlines()]
+        return next((str(each["text"]) for each in reversed(said) if each["who"] == "user"), "")
+
+    def note(self, who: str, text: str, **more: float) -> None:
         if self._path is None:
             return
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"time": time.time(), "who": who, "text": text}) + "\n")
+            file.write(json.dumps({"time": time.time(), "who": who, "text": text, **more}) + "\n")
 
 
 class Terminal:
@@ -73,6 +86,10 @@ class Agent:
         self._text = ""
         self._asks = ""
         self._works_until = 0.0
+        self._frozen = False
+        self._limited_until = 0.0
+        self._goes_on = False
+        self._menu = False
         self._said: list[str] = []
         self.ended = False
 
@@ -80,9 +97,15 @@ class Agent:
         while not self.ended:
             self._terminal.draw(self._said, self._block())
             self._said.clear()
+            while self._frozen:
+                time.sleep(60)
             if self._wait_for_keys():
                 self._read_keys()
-            elif not self._asks:
+            elif self._goes_on and time.time() >= self._limited_until:
+                self._goes_on = False
+                self._said.append("* usage limit reset, going on by itself")
+                self.submit("go on")
+            elif not self._asks and not self._menu and not self._is_limited():
                 self._said.append(f"* {self._chance.choice(STEPS)} ...")
 
     def say(self, line: str) -> None:
@@ -95,12 +118,46 @@ class Agent:
         self._said.append(f"> heard: {first[:60]}{'…' if len(first) > 60 else ''}")
         if text.strip() == "exit":
             self.ended = True
-        elif text.startswith("ask"):
-            self._asks = first[:40]
+        elif not self._is_refused(text):
+            self._take_up(text)
+
+    def _take_up(self, text: str) -> None:
+        answer = "All done."
+        if text.startswith("ask"):
+            self._asks = " ".join(text.split())[:40]
         elif text.startswith("work"):
             seconds = re.search(r"\d+", text)
             self._works_until = time.monotonic() + float(seconds[0] if seconds else 10)
-        self._conversation.note("agent", "All done.")
+        elif text.startswith("freeze"):
+            self._works_until, self._frozen = float("inf"), True
+        elif text.startswith("promise"):
+            answer = f"WAITING-UNTIL: {text.removeprefix('promise').strip()}"
+            self._said.append(f"* {answer}")
+        self._conversation.note("agent", answer)
+
+    def _is_refused(self, text: str) -> bool:
+        """As a model would: the account is out of budget, or nobody is logged in."""
+        if text.startswith("limit"):
+            self._hit_limit(text.split())
+        if self._is_limited():
+            resets = time.strftime("%H:%M:%S", time.gmtime(self._limited_until))
+            by_itself = f" · going on by itself at {resets}" if self._goes_on else ""
+            self._said.append(f"! usage limit reached · resets {resets} (UTC){by_itself}")
+            self._conversation.note("limit", "usage limit reached", resets=self._limited_until)
+            return True
+        if text.strip() == "login":
+            self._said.append("! not logged in")
+            self._conversation.note("error", "not logged in")
+            return True
+        return False
+
+    def _hit_limit(self, words: list[str]) -> None:
+        seconds = float(words[1]) if len(words) > 1 else 30.0
+        self._limited_until = time.time() + seconds
+        self._menu, self._goes_on = "menu" in words, "auto" in words
+
+    def _is_limited(self) -> bool:
+        return time.time() < self._limited_until
 
     # --- what is seen ---
 
@@ -109,6 +166,8 @@ class Agent:
         rule = "─" * columns
         if self._asks:
             return [rule, f"Do you allow this? {self._asks}", "  1. Yes", "  2. No", "1 or 2 · esc to refuse"]
+        if self._menu:
+            return [rule, "What do you want to do?", "  1. Buy more", "  2. Wait for the reset", "1 or 2"]
         footer = "  working · esc to interrupt" if self._is_working() else "  demo agent · enter to send"
         return [rule, *self._box(columns - 3), rule, footer]
 
@@ -144,7 +203,7 @@ class Agent:
             if not ended:
                 return False
             self._keys = rest
-            if not self._asks:
+            if not self._asks and not self._menu:
                 self._text += text
         elif found := SEQUENCE.match(self._keys):
             self._keys = self._keys[found.end() :]
@@ -156,7 +215,9 @@ class Agent:
         return True
 
     def _press(self, key: str) -> None:
-        if self._asks:
+        if self._menu:
+            self._choose(key)
+        elif self._asks:
             self._answer(key)
         elif key == "\r":
             text, self._text = self._text, ""
@@ -174,6 +235,13 @@ class Agent:
             self.ended = True
         elif key.isprintable() or key == "\n":
             self._text += key
+
+    def _choose(self, key: str) -> None:
+        if key in ("1", "\r"):
+            self._said.append("* bought")
+        elif key != "2":
+            return
+        self._menu = False
 
     def _answer(self, key: str) -> None:
         if key in ("1", "y"):
@@ -200,6 +268,17 @@ def raw_terminal() -> Iterator[None]:
         termios.tcsetattr(0, termios.TCSADRAIN, before)
 
 
+def how_it_is(told: str, question: str) -> str:
+    """The answer to a side question."""
+    if told.startswith("hang"):
+        signal.pause()
+    if "JSON" not in question:
+        return f"The last I was told is: {told}"
+    state = "finished" if told.startswith("finish") else "waiting" if told.startswith("promise") else "working"
+    output = told.removeprefix("finish").strip() if state == "finished" else ""
+    return json.dumps({"state": state, "summary": f"told last: {told[:60]}", "output": output})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="demo agent")
     parser.add_argument("name")
@@ -207,7 +286,11 @@ def main() -> None:
     parser.add_argument("--resume", default="")
     parser.add_argument("--model", default="")
     parser.add_argument("--prompt", default="")
+    parser.add_argument("--answer", default="")
     given = parser.parse_args()
+    if given.answer:
+        print(how_it_is(Conversation(given.answer, resume=True).last_told(), sys.stdin.read()))
+        return
     conversation = Conversation(given.resume or given.conversation, resume=bool(given.resume))
     agent = Agent(given.name, conversation)
     agent.say(f"demo agent {given.name}" + (f" on {given.model}" if given.model else ""))

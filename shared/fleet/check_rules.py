@@ -9,11 +9,11 @@ from typing import Any
 
 from shared.fleet.backend import Backend
 from shared.fleet.faults import allowed
-from shared.fleet.signs import Dialog, Sign, TitleRule
+from shared.fleet.signs import Dialog, LimitWarning, Sign, TitleRule
 
 Found = Iterator[tuple[tuple[Any, ...], str]]
 """Where, and what is wrong there."""
-Named = Sign | TitleRule
+Named = Sign | TitleRule | LimitWarning
 Rule = Named | Dialog
 
 
@@ -22,6 +22,9 @@ def check_rules(declared: Backend, whole: Backend, base: Backend) -> Found:
     for name, sign in declared.screen.signs.items():
         found = _rule(name, sign, whole.screen.signs.get(name), base.screen.signs, whole)
         yield from ((("screen", "signs", name, *place), said) for place, said in found)
+    for name, warning in declared.screen.warnings.items():
+        found = _rule(name, warning, whole.screen.warnings.get(name), base.screen.warnings, whole)
+        yield from ((("screen", "warnings", name, *place), said) for place, said in found)
     for name, title in declared.titles.items():
         found = _rule(name, title, whole.titles.get(name), base.titles, whole)
         yield from ((("titles", name, *place), said) for place, said in found)
@@ -41,7 +44,11 @@ def _rule(
         if name not in below:
             yield (), f"it is empty, which takes a rule away, but there is none; {allowed(name, sorted(below))}"
         return
-    if rule is None or rule.says is None or not rule.match:
+    if isinstance(rule, LimitWarning):
+        if not rule.match:
+            yield (), "a warning needs `match`"
+            return
+    elif rule is None or rule.says is None or not rule.match:
         yield (), "a rule needs `says` and `match`"
         return
     yield from _reason(rule)
@@ -86,7 +93,7 @@ def _fits(rule: Rule, sample: str, backend: Backend) -> bool:
     from shared.screen import fits_title, shows_dialog, shows_sign  # noqa: PLC0415 - it needs the models of this package
 
     match rule:
-        case Sign():
+        case Sign() | LimitWarning():
             return shows_sign(backend.screen, rule, sample)
         case Dialog():
             return shows_dialog(backend.screen, rule, sample)

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 
 from shared.fleet.section import KeyName, Regex, Section
 from shared.ids import Id
-from shared.states import Activity
+from shared.states import Activity, Trouble
 from shared.versions import parse
 
 
@@ -50,10 +50,29 @@ class Sign(Section):
     """Where it is looked for: an old banner above the last prompt says nothing any more."""
     style: Style | None = None
     """Of the group `text`, else of all that matched; not asked where nothing on the screen has a style of that kind."""
+    trouble: Trouble | None = None
+    """Why it can't go on by itself, where it says `failed`."""
     over_work: bool = False
     """Whether it counts though the screen shows work: the agent waits, and tries again by itself."""
     reason: str = ""
     """A sentence for people. `{reset}` is what that group matched; what stands in [ ] needs all of its groups."""
+    versions: Versions = ""
+    """Of the program, for which it is."""
+    yes: list[str] = []
+    """Screens that show it, and …"""
+    no: list[str] = []
+    """… such that do not, though they look alike."""
+
+
+class LimitWarning(Section):
+    """Something on the screen that warns of a usage limit before it is reached. It needs `match`."""
+
+    match: Regex = ""
+    """Its group `text`, else all of it, is what a person is told."""
+    below: Below = Below.ANYWHERE
+    """Where it is looked for."""
+    style: Style | None = None
+    """As for a sign."""
     versions: Versions = ""
     """Of the program, for which it is."""
     yes: list[str] = []
@@ -97,6 +116,10 @@ class Dialog(Section):
     """What to press for yes, this once; none: only a person at the terminal can."""
     deny: list[KeyName] = []
     """What to press for no."""
+    leave: list[str] = []
+    """What to press to leave it with nothing bought, changed or called off; `{row}` is what that group matched."""
+    resume: list[str] = []
+    """What to press, where it is about a usage limit that has lifted, to have the agent go on with what was refused."""
     over: bool = False
     """Whether it stands over an input box that is still whole. Else it is not looked for where the box is."""
     versions: Versions = ""
@@ -131,5 +154,7 @@ class Screen(Section):
     """A prompt that was sent, as it stands above the box, with all its rows."""
     signs: dict[Id, Sign | None] = {}
     """What tells what the agent is doing. `null` takes a shipped one away."""
+    warnings: dict[Id, LimitWarning | None] = {}
+    """What warns of a usage limit before it is reached. `null` takes a shipped one away."""
     dialogs: list[Dialog] = []
     """What may stand in the way of typing. The first that matches counts, your own before the shipped ones."""

@@ -6,7 +6,7 @@
 from shared.screen.holding import holds, shows_placeholder
 from shared.screen.patterns import compiled
 from shared.screen.reading import Reading, read_screen
-from shared.screen.sighting import Sighting, read_signs, shows_dialog, shows_sign
+from shared.screen.sighting import Sighting, read_signs, read_warning, shows_dialog, shows_sign
 from shared.screen.styles import unstyle
 from shared.screen.titles import fits_title, read_title
 
@@ -19,6 +19,7 @@ __all__ = [
     "read_screen",
     "read_signs",
     "read_title",
+    "read_warning",
     "shows_dialog",
     "shows_placeholder",
     "shows_sign",

@@ -8,7 +8,7 @@ stands elsewhere, or looks different.
 import re
 from functools import cached_property
 
-from shared.fleet.signs import Below, Dialog, Sign, Style
+from shared.fleet.signs import Below, Dialog, LimitWarning, Sign, Style
 from shared.fleet.signs import Screen as Rules
 from shared.screen.backgrounds import Backgrounds, column
 from shared.screen.box import find_box, text_in
@@ -81,7 +81,17 @@ class Look:
         first = next(name for name in found if self.signs[name].says is self.signs[lowest].says)
         return first, found[first]
 
-    def find(self, sign: Sign) -> re.Match[str] | None:
+    @property
+    def warning(self) -> str:
+        """What warns of a usage limit, in one line; empty where nothing does."""
+        for rule in self._rules.warnings.values():
+            if rule is None or not rule.match or not matches(rule.versions, self._version):
+                continue
+            if (found := self.find(rule)) is not None:
+                return " ".join((found.groupdict().get("text") or found[0]).split())
+        return ""
+
+    def find(self, sign: Sign | LimitWarning) -> re.Match[str] | None:
         """Where a sign stands last."""
         last = None
         for found in compiled(sign.match).finditer(self._plain, *self._part(sign.below)):
@@ -134,7 +144,7 @@ class Look:
     def _faint(self) -> str | None:
         return self._marked if FAINT in self._marked else None
 
-    def _has_style(self, sign: Sign, found: re.Match[str]) -> bool:
+    def _has_style(self, sign: Sign | LimitWarning, found: re.Match[str]) -> bool:
         if sign.style is None:
             return True
         styles, wanted = (self._faint, FAINT) if sign.style is Style.FAINT else (self._colours, LETTERS[sign.style])

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shared.fleet.backend import Backend, Dialog, Screen, Sign
+from shared.fleet.signs import LimitWarning
 from shared.screen.look import Look
-from shared.states import Activity
+from shared.states import Activity, Trouble
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
@@ -28,6 +29,8 @@ class Sighting:
     """Told by what is absent, or only a hint."""
     dialog: str = ""
     """The dialog as it stands there, where it is one."""
+    trouble: Trouble | None = None
+    """Why the agent can't go on by itself, where that is told."""
     groups: Mapping[str, str] = field(default_factory=dict)
     """What the named groups of the rule matched, each in one line: when a limit is reset, say."""
 
@@ -58,7 +61,12 @@ def read_signs(backend: Backend, screen: str, version: str | None = None) -> Sig
     return Sighting(Activity.WAITING, INPUT_BOX, why, weak=True)
 
 
-def shows_sign(rules: Screen, sign: Sign, screen: str) -> bool:
+def read_warning(backend: Backend, screen: str, version: str | None = None) -> str:
+    """What a styled screen warns of, in the agent's own words: a usage limit that is near. Empty where it does not."""
+    return Look(backend.screen, screen, version).warning if backend.screen.warnings else ""
+
+
+def shows_sign(rules: Screen, sign: Sign | LimitWarning, screen: str) -> bool:
     """Whether a screen shows one sign, whatever else it shows and whichever version the sign is for."""
     return Look(rules, screen, None).find(sign) is not None
 
@@ -83,7 +91,7 @@ def _of_sign(name: str, sign: Sign, place: re.Match[str]) -> Sighting:
     quoted = _in_one_line(place[0])
     cut = quoted if len(quoted) <= LONGEST_QUOTE else f"{quoted[: LONGEST_QUOTE - 1]}…"
     why = _filled(sign.reason, groups) if sign.reason else f"it shows: {cut}"
-    return Sighting(sign.says or Activity.UNKNOWN, name, why, groups=groups)
+    return Sighting(sign.says or Activity.UNKNOWN, name, why, trouble=sign.trouble, groups=groups)
 
 
 def _groups(place: re.Match[str]) -> dict[str, str]:

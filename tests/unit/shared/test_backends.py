@@ -9,7 +9,8 @@ import pytest
 from services.spawner.wording import TakenForCommand, completed, must_be_no_command, needs_file
 from shared.fleet.backend import Backend, Deliver, Dialog, Sign, TitleRule
 from shared.fleet.shipped import READ, kept, render, shipped, with_samples
-from shared.screen import compiled, fits_title, read_screen, read_signs, read_title, shows_sign, unstyle
+from shared.fleet.signs import LimitWarning
+from shared.screen import compiled, fits_title, read_screen, read_signs, read_title, read_warning, shows_sign, unstyle
 from shared.states import Activity
 from tests.unit.shared.test_screen import BOXES
 
@@ -157,11 +158,11 @@ def test_every_answer_that_changes_more_than_this_once_is_a_person_s(name: str) 
 
 OPENED = {
     "claude": {"rewind", "resume", "settings", "history", "agents"},
-    "codex": {"settings", "resume", "history"},
+    "codex": {"settings", "resume", "history", "near-limit"},
     "gemini": {"rewind"},
     "opencode": {"menu"},
 }
-"""What a person opens, and no agent asks by."""
+"""What a person opens, or only offers something: no agent asks by it."""
 
 
 @pytest.mark.parametrize(("name", "rule"), RULES, ids=IDS)
@@ -172,6 +173,53 @@ def test_what_a_dialog_means_for_the_agent(name: str, rule: Dialog) -> None:
         seen = read_signs(shipped()[name], screen)
         assert seen is not None
         assert (seen.says.value, seen.rule, seen.weak) == (rule.asks, rule.id, False)
+
+
+WARNINGS = [
+    (name, rule) for name, each in with_samples().items() for rule in each.screen.warnings.values() if rule is not None
+]
+
+
+@pytest.mark.parametrize(("name", "rule"), WARNINGS, ids=[name for name, _ in WARNINGS])
+def test_a_warning_carries_its_own_evidence(name: str, rule: LimitWarning) -> None:
+    assert rule.yes
+    assert rule.no
+    assert all(read_warning(shipped()[name], screen) for screen in rule.yes)
+    assert not any(read_warning(shipped()[name], screen) for screen in rule.no)
+
+
+MENUS = {
+    "claude-2.1.325": "   What do you want to do?\n\n   ❯ 1. Adjust monthly spend limit\n"
+    "     2. Stop and wait for limit to reset\n     3. Upgrade your plan\n\n   Enter to confirm · Esc to cancel",
+    "claude-other": "   What do you want to do?\n\n   ❯ 1. Add funds to continue with extra usage\n"
+    "     2. Upgrade your plan\n\n   Enter to confirm · Esc to cancel",
+    "gemini": "│ Usage limit reached for all Pro models.   │\n"
+    "│ ● 1. Use AI Credits - Continue this request (Overage) │\n"
+    "│   2. Manage - View balance and purchase more credits │\n│   3. Stop - Abort request │\n╰──────────────────╯",
+    "gemini-free": "│ Usage limit reached for all Pro models.   │\n│ ● 1. Switch to gemini-flash │\n"
+    "│   2. Keep trying │\n│   3. Stop │\n╰──────────────────╯",
+    "codex": "  Approaching rate limits\n  Switch to gpt-6-luna for lower credit usage?\n\n"
+    "› 1. Switch to gpt-6-luna  Fast.\n"
+    "  2. Keep current model\n  3. Keep current model (never show again)  Hide\n\n  enter select · esc back",
+}
+
+
+@pytest.mark.parametrize(
+    ("menu", "leave", "resume"),
+    [
+        ("claude-2.1.325", ("2",), ()),
+        ("claude-other", (), ()),
+        ("gemini", ("3",), ()),
+        ("gemini-free", ("3",), ("2",)),
+        ("codex", ("2",), ()),
+    ],
+)
+def test_a_menu_is_left_by_the_row_that_costs_and_changes_nothing_or_not_at_all(
+    menu: str, leave: tuple[str, ...], resume: tuple[str, ...]
+) -> None:
+    reading = read_screen(shipped()[menu.partition("-")[0]], MENUS[menu])
+    assert reading.dialog is not None
+    assert (reading.leave, reading.resume) == (leave, resume)
 
 
 NEVER_S = 60
