@@ -1,17 +1,18 @@
 """Carrying out what is asked about sessions. After a crash, a command that was begun goes on where it was."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from services.spawner.adopting import Adopting
-from services.spawner.asking import by, hold, sentence, spawn_of
-from services.spawner.decide import Known
+from services.spawner.asking import HELD_FOR_S, by, hold, sentence, spawn_of
+from services.spawner.decide import Known, after_death
 from services.spawner.endings import end_sessions
 from services.spawner.keeping import Begun, Keeper
 from services.spawner.logs import is_logged, log_of
+from services.spawner.parking import parked
 from services.spawner.refusal import Refusal
 from services.spawner.scene import Scene
 from services.spawner.sessions import Conversation, Order, can_resume
@@ -33,6 +34,8 @@ class SessionCommands:
         self._keeper = keeper
         self._purge = purge
         self._adopting = Adopting(tmux, keeper)
+        self.waiting: set[str] = set()
+        """Requests that wait for an account: meanwhile nothing is done about their agents, and others may be."""
         self.resting: set[str] = set()
         """Agents that were ended only for as long as this process lives: the fleet goes down, the wish stays."""
 
@@ -47,6 +50,8 @@ class SessionCommands:
                 case Resume():
                     self._resume(scene, asked, command)
                 case Stop(agent=agent, for_now=for_now):
+                    if command.spawn is not None:
+                        must_be_session(scene, agent, command.spawn)
                     self._stop(scene, asked, agent, for_now=for_now)
                 case SpawnAll():
                     self._spawn_all(scene, asked)
@@ -81,10 +86,13 @@ class SessionCommands:
             return
         order = Order(command.prompt, command.model, command.backend, command.dir)
         launch = self._keeper.plan(scene, agent, fresh, order, None)
+        known = replace(known, order={key: value for key, value in asdict(order).items() if value is not None})
+        if pane is None and self._is_parked(scene, asked, agent, known.order):
+            scene.remember(agent, known)  # it is wanted, whatever becomes of the command meanwhile
+            return
         if pane is None and self._queues(scene, asked, agent):
             return
         pane = pane or self._start_anew(scene, agent, lambda: self._keeper.launch(scene, launch, fresh))
-        known = replace(known, order={key: value for key, value in asdict(order).items() if value is not None})
         self._keeper.tell_running(scene, agent, pane, launch, known, Begun(cause=asked.request.id))
         scene.turn.answer(asked, f"{agent} was started", agent=agent, spawn=pane.spawn, session=pane.session)
 
@@ -101,6 +109,11 @@ class SessionCommands:
     def _restart(self, scene: Scene, asked: Asked, command: Restart) -> None:
         agent, fresh = command.agent, spawn_of(asked.request)
         self._must_be_declared(scene, agent)
+        if command.spawn is not None and scene.known(agent).spawn != fresh:
+            must_be_session(scene, agent, command.spawn)
+        if command.counts:
+            self._end_as_dead(scene, asked, agent)
+            return
         self.resting.discard(agent)
         known = scene.known(agent).as_wanted()
         resume = None if command.fresh else self._keeper.conversation(scene, agent, known)
@@ -108,6 +121,10 @@ class SessionCommands:
         launch = self._keeper.plan(scene, agent, fresh, Order(), resume)
         pane = scene.panes.get(agent)
         if pane is None or pane.spawn != fresh:
+            if scene.running(agent) is not None and not command.anyway and (park := parked(scene, agent)) is not None:
+                raise Refusal(f"{agent} runs, and {park.says}: to restart it now, say --anyway")
+            if self._is_parked(scene, asked, agent):
+                return
             if pane is not None:
                 end_sessions(self._tmux, [pane])
             pane = self._keeper.launch(scene, launch, fresh)
@@ -135,7 +152,7 @@ class SessionCommands:
         if name not in scene.fleet.backends or not can_resume(scene.fleet.backends[name], wanted):
             raise Refusal(f"the backend {name!r} has no way to take up a conversation")
         launch = self._keeper.plan(scene, agent, fresh, Order(**known.order), wanted)
-        if pane is None and self._queues(scene, asked, agent):
+        if pane is None and (self._is_parked(scene, asked, agent) or self._queues(scene, asked, agent)):
             return
         pane = pane or self._start_anew(scene, agent, lambda: self._keeper.launch(scene, launch, fresh))
         begun = Begun(AgentResumed, asked.request.id, {"reason": by(asked)})
@@ -167,6 +184,36 @@ class SessionCommands:
     def _wait(self, scene: Scene, asked: Asked, said: str) -> None:
         hold(scene, asked, said)
         scene.turn.again_at(scene.turn.now + timedelta(seconds=0.2))
+
+    def _end_as_dead(self, scene: Scene, asked: Asked, agent: str) -> None:
+        """End its session as if it had died: the keeper starts it again, or gives it up."""
+        known, rules = scene.known(agent), self._keeper.rules(scene, agent)
+        if known.found or rules.once:
+            raise Refusal(f"{agent} is not started again by itself, so it is not ended for that")
+        if agent in self.resting or not known.alive:
+            raise Refusal(f"{agent} has ended already")
+        if (pane := scene.panes.pop(agent, None)) is not None:
+            end_sessions(self._tmux, [pane])
+        died = after_death(known, rules, scene.now)
+        scene.remember(agent, replace(died, spawns=known.spawns + 1, ended_for=by(asked), prompt=""))
+        stopped = AgentStopped(agent=agent, spawn=known.spawn, reason=by(asked), for_now=True)
+        scene.turn.tell(stopped, cause=asked.request.id)
+        scene.turn.again_at(scene.turn.now)
+        said = f"{agent} was ended, and is started again within its restart limits"
+        scene.turn.answer(asked, said, agent=agent, spawn=known.spawn)
+
+    def _is_parked(self, scene: Scene, asked: Asked, agent: str, order: Mapping[str, str] | None = None) -> bool:
+        """Whether a start has to wait because its account's usage limit is reached; who asked may insist."""
+        park = parked(scene, agent, order)
+        if park is None or getattr(asked.command, "anyway", False):
+            return False
+        if asked.request.id in scene.overtaken:
+            raise Refusal(f"{agent} waited for a usage limit to lift, and something else was asked of it meanwhile")
+        until = scene.turn.now.fromtimestamp(park.until, scene.turn.now.tzinfo)
+        scene.turn.hold(asked, f"{agent} waits: {park.says}", until + timedelta(seconds=HELD_FOR_S))
+        self.waiting.add(asked.request.id)
+        scene.turn.again_at(until)
+        return True
 
     def _queues(self, scene: Scene, asked: Asked, agent: str) -> bool:
         due = self._keeper.waits_for_turn(scene)
@@ -221,7 +268,7 @@ class SessionCommands:
         wish = known.wish if for_now else Desired.STOPPED
         order = known.order if for_now else {}
         ended = replace(known, wish=wish, alive=False, gave_up=False, deaths=[], prompt="", order=order, resuming=None)
-        scene.remember(agent, replace(ended, lost=False))
+        scene.remember(agent, replace(ended, lost=False, held="", ended_for=""))
         if pane is not None or known.alive or not (for_now or known.wish is Desired.STOPPED):
             spawn = pane.spawn if pane is not None else known.spawn
             stopped = AgentStopped(agent=agent, spawn=spawn, reason=by(asked), for_now=for_now)
@@ -270,6 +317,13 @@ class SessionCommands:
         scene.forget(agent)
         if agent in scene.fleet.agents:
             scene.remember(agent, Known(wish=Desired.STOPPED, spawns=known.spawns + 1))
+
+
+def must_be_session(scene: Scene, agent: str, spawn: str) -> None:
+    """Whoever asks means the session that it saw, and no later one."""
+    pane = scene.panes.get(agent)
+    if (newest := pane.spawn if pane is not None else scene.known(agent).spawn) != spawn:
+        raise Refusal(f"{agent} has another session since, {newest}: {spawn} was meant")
 
 
 def must_have_ended(scene: Scene, agent: str, spawn: str) -> None:

@@ -59,10 +59,14 @@ class Known:
     """When a tmux server last ended under it."""
     lost: bool = False
     """Whether its newest session went with its tmux server, and is to be started again without blame."""
+    ended_for: str = ""
+    """Why its newest session was ended, where that was asked for so that it is started again."""
+    held: str = ""
+    """Why it can't go on before a person has mended that: its program ended over it."""
 
     def as_wanted(self) -> "Known":
         """The same agent, of which somebody wants that it runs: what it did before is forgiven."""
-        return replace(self, wish=Desired.RUNNING, gave_up=False, deaths=[], found=False)
+        return replace(self, wish=Desired.RUNNING, gave_up=False, deaths=[], found=False, held="", ended_for="")
 
     @classmethod
     def read(cls, kept: dict[str, Any] | None) -> "Known":
@@ -134,9 +138,18 @@ SERVER_ENDED = "its tmux server had ended"
 
 
 def decide(
-    known: Known, wish: Desired, pane: Pane | None, rules: Rules, now: float, server: str | None = None
+    known: Known,
+    wish: Desired,
+    pane: Pane | None,
+    rules: Rules,
+    now: float,
+    server: str | None = None,
+    parked_until: float | None = None,
 ) -> Iterator[Action]:
-    """Keep the agent as people want it. `pane` is its stamped session, if tmux has one; `server` the one that runs."""
+    """Keep the agent as people want it. `pane` is its stamped session, if tmux has one; `server` the one that runs.
+
+    Until `parked_until` its account's usage limit is reached: it is not started, and not blamed for ending.
+    """
     if pane is not None and not pane.dead:
         if pane.spawn != known.spawn or not known.alive:
             yield Claim(pane)
@@ -146,7 +159,7 @@ def decide(
     if wish is not Desired.RUNNING or known.gave_up:
         return
     if known.spawn is None and pane is None:
-        yield Start("declared in the fleet file", attempt=0, replaces=None)
+        yield Start("declared in the fleet file", 0, None) if parked_until is None else LookAgain(parked_until)
         return
     died = known.alive or (pane is not None and pane.spawn != known.spawn)
     if known.spawn is None and pane is not None:
@@ -160,22 +173,23 @@ def decide(
     if clock_was_set_back:
         known = replace(known, deaths=[min(death, now) for death in known.deaths])
     if died or refused:
-        known = _after_death(known, rules, now, with_server=went_with_server(known, pane, server))
+        blameless = parked_until is not None and not refused
+        known = after_death(known, rules, now, with_server=went_with_server(known, pane, server), blameless=blameless)
     if refused:
         known = replace(known, resumed=False, conversation=None, refused=known.spawn)
     if died or refused or clock_was_set_back:
         yield NoteDeath(known)
-    yield from _restart(known, rules, now)
+    yield from _restart(known, rules, now, parked_until)
 
 
-def _after_death(known: Known, rules: Rules, now: float, *, with_server: bool) -> Known:
-    """A death counts, but not the first that a tmux server takes with it.
+def after_death(known: Known, rules: Rules, now: float, *, with_server: bool = False, blameless: bool = False) -> Known:
+    """A death counts, but not the first that a tmux server takes with it, nor one while the account is limited.
 
     One that ends again within the burst window may do so because of what runs in it.
     """
     again = 0 <= now - known.server_ended <= rules.restart.burst_s
     lost = with_server and not again
-    deaths = known.deaths if lost else worth_remembering(rules.restart, [*known.deaths, now])
+    deaths = known.deaths if lost or blameless else worth_remembering(rules.restart, [*known.deaths, now])
     server_ended = now if with_server else known.server_ended
     return replace(known, alive=False, lost=lost, deaths=deaths, server_ended=server_ended)
 
@@ -194,7 +208,10 @@ def refused_to_resume(known: Known, pane: Pane | None, rules: Rules, now: float)
     return by_itself and 0 <= now - known.started <= rules.refused_within_s
 
 
-def _restart(known: Known, rules: Rules, now: float) -> Iterator[Action]:
+def _restart(known: Known, rules: Rules, now: float, parked_until: float | None) -> Iterator[Action]:
+    if known.held or parked_until is not None:
+        yield SayGaveUp(known.held) if known.held else LookAgain(parked_until or now)
+        return
     if known.lost:
         yield Start(SERVER_ENDED, attempt=0, replaces=known.spawn, blameless=True)
         return
@@ -213,6 +230,6 @@ def _restart(known: Known, rules: Rules, now: float) -> Iterator[Action]:
         case GiveUp(reason):
             yield SayGaveUp(reason)
         case RestartAt(when, attempt) if now >= when:
-            yield Start("its session had ended", attempt=attempt, replaces=known.spawn)
+            yield Start(known.ended_for or "its session had ended", attempt=attempt, replaces=known.spawn)
         case RestartAt(when, _):
             yield LookAgain(when)

@@ -25,10 +25,15 @@ TAKES_WITHIN_S = 2.0
 TAKES_AT_MOST_S = 10.0
 TOLD_WITHIN_S = 4.0
 """So long the agent's own record of the conversation is waited for."""
-CLEARS, PASTES, PRESSES = 12, 3, 4
+LEAVES_DRAFT_AFTER_S = 12.0
+"""What nobody asked for waits so long for a person who may be typing; what stands there unchanged is left over."""
+LEFT_WITHIN_S = 2.0
+"""A menu that is still there by then did not take the key."""
+CLEARS, PASTES, PRESSES, LEAVES = 12, 3, 4, 3
 """How often each is tried."""
 
 
+IT_WORKS = "the agent works by now, and the text was meant for one that is idle: it was not sent"
 TAKEN_AWAY = "somebody emptied the input box while the text was in it; look whether it was sent"
 
 
@@ -39,6 +44,9 @@ class Stage(StrEnum):
     TRIMMING = "trimming"  # what has to follow a placeholder is pressed next, or was just pressed
     SUBMITTING = "submitting"  # the key comes next, or was just pressed
     SUBMITTED = "submitted"  # the agent should have taken it
+
+
+NOT_SENT_YET = (Stage.WAITING, Stage.PASTING, Stage.PASTED, Stage.TRIMMING)
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,14 @@ class Delivery:
     clears: int = 0
     pastes: int = 0
     presses: int = 0
+    leaves: int = 0
+    left_at: float = 0.0
+    """When a key was last pressed to leave a menu."""
+    draft: str = ""
+    drafted_at: float = 0.0
+    """What somebody has in the box, and since when it is just that."""
+    answered: bool = False
+    """Whether a menu was answered by which the agent goes on: then the text is not needed."""
     shown: bool = False
     """Whether the box was seen to hold the text since it was pasted."""
     mark: Any = None
@@ -79,12 +95,14 @@ class Act(Generic[U]):
     """Do this, and remember how far it is then."""
 
     after: U
-    what: Literal["nothing", "clear", "paste", "trim", "submit"] = "nothing"
+    what: Literal["nothing", "leave", "resume", "clear", "paste", "trim", "submit"] = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
     confirmed: Confirmed
+    answered: bool = False
+    """Whether a menu was answered instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +121,9 @@ class Circumstances:
     reading: Reading
     now: float
     only_idle: bool = False
+    if_idle: bool = False
+    """Whether it is not sent at all to an agent that works."""
+    leaves_menu: bool = False
     recorded: bool | None = None
     """Whether the agent's own record of the conversation has the text; None where it keeps none that can be read."""
     wrote_at: float = float("inf")
@@ -127,11 +148,18 @@ class Circumstances:
         placeholder = shows_placeholder(self.reading.box or "", self.backend.screen.placeholder)
         return placeholder and bool(self.backend.typing.after_placeholder)
 
+    @property
+    def leavable(self) -> bool:
+        """Whether a menu stands in the way that may be left or answered, and can be."""
+        return self.leaves_menu and bool(self.reading.leave or self.reading.resume)
+
 
 def advance(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
     """The next step. Never types where no input box is seen, never submits what is not in it."""
     if seen.recorded:
         return Done("transcript")  # whoever submitted it
+    if seen.if_idle and seen.reading.working and (seen.holds_it or delivery.stage in NOT_SENT_YET):
+        return Done("screen", answered=True) if delivery.answered else _withdraw(delivery, seen)
     match delivery.stage:
         case Stage.WAITING:
             return _waiting(delivery, seen)
@@ -158,9 +186,34 @@ def obstacle(seen: Circumstances) -> str:
     return ""
 
 
+def _withdraw(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
+    """The agent works: take back what is in its box already, and give up."""
+    if seen.holds_it and delivery.clears < CLEARS:
+        return Act(replace(delivery, clears=delivery.clears + 1), "clear")
+    return Fail(IT_WORKS)
+
+
+def _leave(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
+    if 0 <= seen.now - delivery.left_at < LEFT_WITHIN_S:
+        return Wait()
+    if delivery.leaves >= LEAVES:
+        return Fail(f"{seen.reading.dialog.says if seen.reading.dialog else 'the menu'} does not take its key")
+    pressed = replace(delivery, leaves=delivery.leaves + 1, left_at=seen.now, answered=bool(seen.reading.resume))
+    return Act(pressed, "resume" if seen.reading.resume else "leave")
+
+
 def _waiting(delivery: Delivery, seen: Circumstances) -> Step[Delivery]:
+    if seen.leavable:
+        return _leave(delivery, seen)
+    if delivery.answered and seen.reading.dialog is None:
+        return Done("screen", answered=True)
     if reason := obstacle(seen):
         return Wait(WAITS_LOOKING_EVERY_S if seen.reading.dialog else LOOKS_EVERY_S, reason)
+    if seen.if_idle and not seen.reading.empty and not delivery.clears:
+        if delivery.draft != seen.reading.box:
+            return Act(replace(delivery, draft=seen.reading.box or "", drafted_at=seen.now))
+        if 0 <= seen.now - delivery.drafted_at < LEAVES_DRAFT_AFTER_S:
+            return Wait(WAITS_LOOKING_EVERY_S, "somebody is typing into the input box")
     if not seen.reading.empty or (seen.blind and delivery.clears == 0):
         if delivery.clears >= CLEARS:
             return Wait(WAITS_LOOKING_EVERY_S, "the input box holds a text that can't be cleared")

@@ -12,6 +12,7 @@ from typing import Any
 from services.spawner.decide import Bury, Claim, Known, LookAgain, NoteDeath, Rules, SayGaveUp, Start, decide
 from services.spawner.endings import end_left_over
 from services.spawner.environment import to_hide
+from services.spawner.parking import parked
 from services.spawner.restarts import GiveUp, RestartAt, fleet_restart, fleet_worth_remembering
 from services.spawner.scene import SEED, Scene
 from services.spawner.sessions import CannotStart, Conversation, Launch, Order, can_resume, plan, workspace_of
@@ -21,12 +22,15 @@ from shared.errors import MusterError
 from shared.events import AgentExited, AgentGaveUp, AgentRestarted, AgentSpawned, Running
 from shared.fleet import Backend, Kind
 from shared.log import Log
-from shared.screen import read_screen
+from shared.screen import read_screen, read_signs, unstyle
+from shared.states import Trouble
 from shared.tmux import Pane, Tmux, WrongSpawn, left_name
 
 LIES_S, LIES_AT_MOST_S = 0.3, 1.5
 """How long a session stays after its program has ended."""
 LIVES_ON_S = 2.0
+MENDED_BY = {Trouble.LOGIN: "log it in", Trouble.CREDIT: "see to its account's credit"}
+"""What a person has to do before an agent can go on: to start it again would be for nothing."""
 RESTARTS = "restarts"
 """Remembered: when the fleet restarted agents."""
 
@@ -69,8 +73,9 @@ class Keeper:
             if scene.server not in (None, known.server):
                 scene.remember(agent, replace(known, server=scene.server))  # an earlier version kept none
             return  # as nearly always; there may be hundreds
-        rules = self._rules(scene, agent)
-        for action in decide(known, scene.wish(agent), pane, rules, scene.now, scene.server):
+        rules, park = self.rules(scene, agent), parked(scene, agent)
+        until = park.until if park is not None else None
+        for action in decide(known, scene.wish(agent), pane, rules, scene.now, scene.server, until):
             match action:
                 case Claim(found):
                     self._claim(scene, agent, found, known)
@@ -79,8 +84,9 @@ class Keeper:
                         return
                     if known.buried != dead.spawn:
                         # Told before the session, which alone knows how it ended, is cleared away.
-                        self._tell_exit(scene, agent, dead)
-                        scene.remember(agent, replace(known, buried=dead.spawn))
+                        screen = self._tell_exit(scene, agent, dead)
+                        held = self._cannot_go_on(scene, agent, screen)
+                        scene.remember(agent, replace(known, buried=dead.spawn, held=held))
                         scene.turn.again_at(scene.turn.now)
                         return
                     self._clear_away(dead)
@@ -99,7 +105,7 @@ class Keeper:
                 case LookAgain(when):
                     scene.turn.again_at(scene.turn.now.fromtimestamp(when, scene.turn.now.tzinfo))
 
-    def _rules(self, scene: Scene, agent: str) -> Rules:
+    def rules(self, scene: Scene, agent: str) -> Rules:
         if agent not in scene.fleet.agents or scene.known(agent).found:
             return Rules(scene.fleet.declared.defaults.restart, once=True)
         declared = scene.fleet.agents[agent]
@@ -247,11 +253,23 @@ class Keeper:
         else:
             self._tmux.kill(pane.target, spawn=pane.spawn)
 
-    def _tell_exit(self, scene: Scene, agent: str, pane: Pane) -> None:
-        words = last_words(self._tmux.screens([pane.pane_id]).get(pane.pane_id, "")) if pane.dead_status else ""
+    def _tell_exit(self, scene: Scene, agent: str, pane: Pane) -> str:
+        """Tell it, and give what the program left on its screen where it did not end well."""
+        screen = self._tmux.screens([pane.pane_id], styled=True).get(pane.pane_id, "") if pane.dead_status else ""
+        words = last_words(unstyle(screen)[0])
         scene.turn.tell(
             AgentExited(agent=agent, spawn=pane.spawn or "unknown", exit_status=pane.dead_status, last_words=words)
         )
+        return screen
+
+    def _cannot_go_on(self, scene: Scene, agent: str, screen: str) -> str:
+        """Why a program that has ended would only end again, by what it left on its screen; empty where it may do."""
+        if agent not in scene.fleet.agents or scene.backend_name(agent) not in scene.fleet.backends:
+            return ""
+        seen = read_signs(scene.backend(agent), screen) if screen else None
+        if seen is None or seen.trouble not in MENDED_BY:
+            return ""
+        return f"its program ended: {seen.why}; {MENDED_BY[seen.trouble]}, then start it again"
 
     def tell_running(
         self, scene: Scene, agent: str, pane: Pane, launch: Launch | None, known: Known, begun: Begun
@@ -289,6 +307,8 @@ class Keeper:
                 piped_elsewhere=launch is None and known.piped_elsewhere,
                 server=self._tmux.server or "",
                 lost=False,
+                ended_for="",
+                held="",
                 resumed=bool(launch and launch.resumed),
                 prompt=launch.paste if launch else "",
             ),

@@ -10,9 +10,10 @@ from services.spawner.decide import Known
 from services.spawner.hearing import take_up
 from services.spawner.keeping import Keeper
 from services.spawner.logs import LogKeeper
+from services.spawner.parking import forget_past, park, unpark
 from services.spawner.scene import SEED, Scene
 from services.spawner.typist import Typist
-from shared.commands import Adopt, AgentCommand, Delete, Forget, SpawnAll, Stop
+from shared.commands import Adopt, AgentCommand, Delete, Forget, Park, SpawnAll, Stop, Unpark
 from shared.errors import MusterError, Retryable
 from shared.events import Data
 from shared.fleet import Fleet, FleetFile
@@ -70,6 +71,8 @@ class Spawner:
             if agent not in self._commands.resting:
                 self._keep(scene, agent)
         self._typist.serve(scene, typed)
+        if turn.poll:
+            forget_past(scene)
         for said in self._logs.tend(_logged(scene), scene.now) if turn.poll else ():
             self._log.warning("mended a log", reason=said)
         if settled_settings(scene.fleet) != self._started_with:
@@ -126,7 +129,8 @@ class Spawner:
         busy: set[str] = set()
         typed: list[Asked] = []
         scene.overtaken = overtaken(scene.turn.asked)
-        for asked in scene.turn.asked:
+        self._commands.waiting.clear()
+        for asked in _parking_first(scene):
             agent = asked.command.agent if isinstance(asked.command, AgentCommand) else "*"
             if isinstance(asked.command, AgentCommand) and not self._is_known(scene, asked.command):
                 scene.turn.answer(asked, no_such_agent(scene, agent), code="unknown_agent")
@@ -137,8 +141,9 @@ class Spawner:
             elif agent in busy or "*" in busy or (agent == "*" and busy):
                 scene.turn.again_at(scene.turn.now)
             else:
-                busy.add(agent)
                 self._commands.carry_out(scene, asked)
+                if asked.request.id not in self._commands.waiting:
+                    busy.add(agent)
         # A session that has just been ended or replaced must not be typed into on what was asked before.
         waiting = [each for each in typed if busy & {"*", getattr(each.command, "agent", "*")}]
         for each in waiting:
@@ -151,6 +156,20 @@ class Spawner:
         if isinstance(command, Adopt):
             return True
         return isinstance(command, Stop | Delete | Forget) and command.agent in scene.panes
+
+
+def _parking_first(scene: Scene) -> list[Asked]:
+    """Carry out what is about accounts, and give the rest: who waited for an account is started by what it asked."""
+    rest: list[Asked] = []
+    for asked in scene.turn.asked:
+        match asked.command:
+            case Park():
+                park(scene, asked, asked.command)
+            case Unpark():
+                unpark(scene, asked, asked.command)
+            case _:
+                rest.append(asked)
+    return rest
 
 
 def remembered_servers(turn: Turn) -> set[str]:

@@ -27,7 +27,7 @@ from shared.commands import Send
 from shared.errors import MusterError
 from shared.events import AgentSent
 from shared.fleet import Backend
-from shared.screen import read_screen
+from shared.screen import Reading, read_screen
 from shared.tmux import NotTyped, Pane, Tmux
 from shared.turn import Asked
 
@@ -67,6 +67,8 @@ class Text:
     text: str
     asked: Asked | None = None
     only_idle: bool = False
+    if_idle: bool = False
+    leaves_menu: bool = False
     as_command: bool = False
     wait_s: float = float("inf")
 
@@ -77,6 +79,8 @@ class Text:
             text=(command.text or "").strip(),
             asked=asked,
             only_idle=command.when == "idle",
+            if_idle=command.when == "if_idle",
+            leaves_menu=command.leaves_menu,
             as_command=command.as_command,
             wait_s=waits_for_s(command, asked.request.asked),
         )
@@ -106,12 +110,15 @@ class Texts:
         worded = self._worded(scene, agent, backend, text)
         search = self._search(scene, agent, delivery, worded, text)
         screen = self._tmux.screens([pane.pane_id], styled=True).get(pane.pane_id, "")
+        reading = read_screen(backend, screen)
         circumstances = Circumstances(
             backend=backend,
             text=worded,
-            reading=read_screen(backend, screen),
+            reading=reading,
             now=scene.now,
             only_idle=text.only_idle,
+            if_idle=text.if_idle,
+            leaves_menu=text.leaves_menu,
             press_once=text.as_command,
             wrote_at=float(pane.activity),
             recorded=search.conversation is not None if search.readable else None,
@@ -122,12 +129,12 @@ class Texts:
                 return self._wait(scene, agent, text, wait)
             case Act() as act:
                 try:
-                    self._act(scene, agent, pane, backend, worded, act)
+                    self._act(scene, agent, pane, backend, worded, act, reading)
                 except NotTyped as error:
                     self._brought[agent] = delivery  # surely nothing was typed
                     return self._wait(scene, agent, text, Wait(WAITS_LOOKING_EVERY_S, str(error)))
-            case Done(confirmed):
-                self._finish(scene, agent, pane, text, confirmed, search.conversation)
+            case Done(confirmed, answered):
+                self._finish(scene, agent, pane, text, confirmed, search.conversation, answered=answered)
             case Fail(reason):
                 self._fail(scene, agent, text, reason)
         return ""
@@ -178,10 +185,23 @@ class Texts:
             hold(scene, text.asked, f"the text waits: {wait.reason}")
         return wait.reason
 
-    def _act(self, scene: Scene, agent: str, pane: Pane, backend: Backend, worded: str, act: Act[Delivery]) -> None:
+    def _act(
+        self,
+        scene: Scene,
+        agent: str,
+        pane: Pane,
+        backend: Backend,
+        worded: str,
+        act: Act[Delivery],
+        reading: Reading,
+    ) -> None:
         spawn = pane.spawn or ""
         self._brought.pop(agent, None)  # whatever comes of it: it must not be taken for something not done yet
         match act.what:
+            case "leave":
+                self._tmux.press(pane.pane_id, reading.leave, spawn=spawn)
+            case "resume":
+                self._tmux.press(pane.pane_id, reading.resume, spawn=spawn)
             case "clear":
                 self._tmux.press(pane.pane_id, backend.typing.clear * backend.typing.clear_times, spawn=spawn)
             case "paste":
@@ -196,27 +216,37 @@ class Texts:
         scene.turn.again_at(scene.turn.now + timedelta(seconds=pause_s))
 
     def _finish(
-        self, scene: Scene, agent: str, pane: Pane, text: Text, confirmed: Confirmed, conversation: str | None
+        self,
+        scene: Scene,
+        agent: str,
+        pane: Pane,
+        text: Text,
+        confirmed: Confirmed,
+        conversation: str | None,
+        *,
+        answered: bool,
     ) -> None:
         self._forget(scene, agent)
         known = scene.known(agent)
         if conversation is not None and known.conversation is None:
             scene.remember(agent, replace(known, conversation=conversation))
-        what: Literal["text", "prompt"] = "text" if text.asked else "prompt"
+        what: Literal["text", "prompt", "keys"] = "keys" if answered else "text" if text.asked else "prompt"
         sent = AgentSent(
             agent=agent,
             spawn=pane.spawn or "",
             what=what,
-            size=len(text.text.encode()),
+            size=1 if answered else len(text.text.encode()),
             confirmed=confirmed,
             reason=by(text.asked) if text.asked else "its first prompt",
         )
         scene.turn.tell(sent, cause=text.asked.request.id if text.asked else None)
         if text.asked is None:
             scene.remember(agent, replace(scene.known(agent), prompt=""))
-        else:
-            said = f"{agent} has the text ({SEEN_BY[confirmed]})"
-            scene.turn.answer(text.asked, said, agent=agent, spawn=pane.spawn, confirmed=confirmed)
+            return
+        said = f"{agent} has the text ({SEEN_BY[confirmed]})"
+        if answered:
+            said = f"{agent} was told in its menu to go on with what was refused; the text was not needed"
+        scene.turn.answer(text.asked, said, agent=agent, spawn=pane.spawn, confirmed=confirmed)
 
     def _fail(self, scene: Scene, agent: str, text: Text, reason: str) -> None:
         self._forget(scene, agent)

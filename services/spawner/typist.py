@@ -40,6 +40,7 @@ class Typist:
             for each in asked:
                 scene.turn.answer(each, f"{agent} is a side service: nobody types into it", code="refused")
             return
+        asked = [each for each in asked if not self._is_for_another(scene, each, pane.spawn)]
         presses = [each for each in asked if not _is_text(each)]
         texts = [Text.of(each.command, each) for each in asked if isinstance(each.command, Send) and _is_text(each)]
         if prompt := scene.known(agent).prompt:
@@ -71,12 +72,21 @@ class Typist:
         returns = returns and agent in scene.fleet.agents and scene.fleet.agents[agent].kind is not Kind.TASK
         for each in asked:
             in_time = isinstance(each.command, Send) and scene.now - each.request.asked <= each.command.wait_s
+            in_time = in_time and getattr(each.command, "spawn", None) is None
             if returns and in_time and _is_text(each):
                 hold(scene, each, f"the text waits: {agent} is not running, and is about to be started again")
                 scene.turn.again_at(scene.turn.now + timedelta(seconds=1))
             else:
                 said = f"{agent} is not running, so nothing can be typed into it; start it first"
                 scene.turn.answer(each, said, code="refused")
+
+    def _is_for_another(self, scene: Scene, asked: Asked, spawn: str) -> bool:
+        """Whether it was meant for a session that has ended since: then it is refused."""
+        meant = getattr(asked.command, "spawn", None)
+        if meant in (None, spawn):
+            return False
+        scene.turn.answer(asked, f"it was meant for the session {meant}, and another runs since", code="refused")
+        return True
 
     def _attempt(self, scene: Scene, asked: Asked | None, step: Callable[[], str | None]) -> str | None:
         try:

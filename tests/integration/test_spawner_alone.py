@@ -3,14 +3,17 @@
 import json
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from shared.journal import Journal
+from shared.ids import new_id
+from shared.journal import Journal, Request
 from tests.fixtures.broker import wait_until
 from tests.fixtures.lives import Lives
 
@@ -252,3 +255,51 @@ def test_a_shell_that_a_person_opened_beside_an_agent_is_not_typed_into(make: Ma
         assert lives.answer(lives.ask("send", text="touch pwned"))["ok"]
         assert "pwned" not in lives.tmux.screens([theirs.pane_id])[theirs.pane_id]
         assert again[0].session == "builder"
+
+
+# --- accounts that are parked, and sessions that are ended as if they had died ---
+
+
+def _park(lives: Lives, seconds: float) -> None:
+    request_id, now = new_id(), time.time()
+    until = datetime.fromtimestamp(now + seconds, UTC).isoformat()
+    payload = json.dumps({"id": request_id, "account": "acme", "until": until}).encode()
+    request = Request(request_id, "park", payload, f"muster/box/reply/{request_id}", now, now + 60)
+    lives.journal.requests.accept([request], "spawner")
+    assert lives.answer(request_id)["ok"]
+
+
+def test_who_waits_for_an_account_holds_up_nothing_else_and_may_insist(make: Make) -> None:
+    lives = make({"builder": {"account": "acme"}, "late": {"account": "acme", "enabled": False}})
+    with lives.life("services.spawner"):
+        wait_until(lambda: running(lives) == {"builder"}, "it runs")
+        _park(lives, 3_600)
+        waits = lives.ask("spawn", agent="late")
+        wait_until(lambda: lives.journal.requests.waits_for(waits, "spawner"), "it waits")
+        refused = lives.answer(lives.ask("restart"))
+        assert (refused["ok"], "to restart it now, say --anyway" in refused["said"]) == (False, True)
+        assert lives.answer(lives.ask("send", text="hello"))["ok"], "a text is typed all the same"
+        assert lives.answer(lives.ask("restart", anyway=True))["ok"]
+        assert lives.answer(lives.ask("stop", agent="late"))["ok"]
+        assert "something else was asked of it meanwhile" in lives.answer(waits)["said"]
+        assert running(lives) == {"builder"}
+
+
+def test_a_session_is_ended_as_if_it_had_died_only_where_it_is_started_again(make: Make) -> None:
+    lives = make({"builder": {"restart": {"first_wait_s": 0}}, "once": {"kind": "task"}})
+    with lives.life("services.spawner"):
+        wait_until(lambda: running(lives) == {"builder", "once"}, "both")
+        (pane,) = [each for each in lives.sessions() if each.agent == "builder"]
+        other = lives.answer(lives.ask("restart", counts=True, spawn="another"))
+        assert (other["ok"], "has another session since" in other["said"]) == (False, True)
+        assert "not started again by itself" in lives.answer(lives.ask("restart", agent="once", counts=True))["said"]
+        assert lives.answer(lives.ask("restart", counts=True, spawn=pane.spawn))["ok"]
+        again = lambda: any(p.agent == "builder" and p.spawn != pane.spawn for p in lives.sessions())  # noqa: E731
+        wait_until(again, "it is started again")
+        (restarted,) = [each for each in lives.told() if each["kind"] == "restarted"]
+        assert (restarted["attempt"], restarted["replaces"]) == (1, pane.spawn)
+        assert lives.answer(lives.ask("stop", for_now=True))["ok"]
+        late = lives.answer(lives.ask("restart", counts=True))
+        assert (late["ok"], late["said"]) == (False, "builder has ended already")
+        lives.settle()
+        assert running(lives) == {"once"}, "who is to rest is not started"

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from services.spawner.delivery import (
     CLEARS,
+    LEAVES,
+    LEAVES_DRAFT_AFTER_S,
     PASTES,
     PRESSES,
     Act,
@@ -212,3 +214,66 @@ def test_a_text_arrives_whole_and_once_whatever_happens(
     assert agent.into_dialog == 0
     assert agent.got == [TEXT]
     assert step == Done("screen")
+
+
+# --- only to the idle, and past menus ---
+
+MENU = Dialog(id="limit", match="Wait", says="the menu about the usage limit", asks="limited", leave=["2"])
+AGAIN = MENU.model_copy(update={"resume": ["1"]})
+
+
+def menu(dialog: Dialog = MENU, **more: object) -> Circumstances:
+    resume = tuple(dialog.resume)
+    reading = Reading(None, dialog, working=False, leave=tuple(dialog.leave), resume=resume)
+    return Circumstances(SEEING, TEXT, reading, **{"now": 100.0, **more})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("stage", [Stage.WAITING, Stage.PASTING, Stage.PASTED])
+def test_a_text_for_an_idle_agent_is_not_sent_to_one_that_works(stage: Stage) -> None:
+    assert what(advance(at(stage), seen(working=True, if_idle=True))) == ("fail", None)
+    assert what(advance(at(stage), seen(working=True)))[0] != "fail"
+
+
+@pytest.mark.parametrize("stage", [Stage.PASTED, Stage.SUBMITTING])
+def test_what_is_in_the_box_by_then_is_taken_back(stage: Stage) -> None:
+    assert what(advance(at(stage), seen(TEXT, working=True, if_idle=True)))[0] == "clear"
+
+
+def test_work_that_the_text_itself_began_is_no_reason_to_give_up() -> None:
+    step = advance(at(Stage.SUBMITTED, since=99.0), seen("", working=True, if_idle=True))
+    assert what(step) == ("done screen", None)
+
+
+def test_what_somebody_is_typing_is_not_wiped_by_what_nobody_asked_for() -> None:
+    typed = seen("half a thought", if_idle=True)
+    step = advance(at(Stage.WAITING), typed)
+    assert isinstance(step, Act)
+    assert (step.what, step.after.draft) == ("nothing", "half a thought")
+    assert what(advance(step.after, seen("half a thought", if_idle=True, now=105.0))) == ("wait, told", None)
+    more = advance(step.after, seen("half a thought more", if_idle=True, now=105.0))
+    assert isinstance(more, Act)
+    assert more.after.drafted_at == 105.0
+    left = seen("half a thought", if_idle=True, now=100.0 + LEAVES_DRAFT_AFTER_S)
+    assert what(advance(step.after, left))[0] == "clear"
+    assert what(advance(at(Stage.WAITING), seen("half a thought")))[0] == "clear", "what somebody sends comes first"
+
+
+def test_a_menu_is_left_only_where_that_is_meant() -> None:
+    assert what(advance(at(Stage.WAITING), menu())) == ("wait, told", None)
+    assert what(advance(at(Stage.WAITING), menu(leaves_menu=True))) == ("leave", Stage.WAITING)
+    closed = menu(Dialog(id="limit", match="Wait", says="a menu", asks="limited"), leaves_menu=True)
+    assert what(advance(at(Stage.WAITING), closed)) == ("wait, told", None), "it can't be left safely"
+
+
+def test_a_menu_that_stays_is_given_up() -> None:
+    step = advance(at(Stage.WAITING, leaves=1, left_at=99.0), menu(leaves_menu=True))
+    assert what(step) == ("wait", None)
+    assert what(advance(at(Stage.WAITING, leaves=LEAVES), menu(leaves_menu=True))) == ("fail", None)
+
+
+def test_a_menu_that_offers_to_go_on_is_answered_instead_of_the_text() -> None:
+    step = advance(at(Stage.WAITING), menu(AGAIN, leaves_menu=True))
+    assert isinstance(step, Act)
+    assert (step.what, step.after.answered) == ("resume", True)
+    for after in (seen("", if_idle=True), seen(None, working=True, if_idle=True)):
+        assert advance(step.after, after) == Done("screen", answered=True)

@@ -119,5 +119,5 @@ def test_what_an_earlier_version_marked_is_still_read(work: Workspace) -> None:
 def test_a_text_tells_a_conversation_only_where_none_was_known(work: Workspace, known: str | None, after: str) -> None:
     now = work.scene(known, alone=True)
     texts = Texts(cast("Tmux", None), work.records)
-    texts._finish(now, "a", pane(spawn="s1"), Text("t1", "go on"), "transcript", "cccc")
+    texts._finish(now, "a", pane(spawn="s1"), Text("t1", "go on"), "transcript", "cccc", answered=False)
     assert now.known("a").conversation == after
