@@ -1,8 +1,10 @@
 """One agent as the monitor watches it: what is known of its program, and the readers of its sources."""
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ from services.monitor.evidence.screen import ScreenReader
 from services.monitor.evidence.title import TitleReader
 from services.monitor.evidence.transcripts import TranscriptReader, reader_for
 from services.monitor.fusion import Verdict, fuse
+from services.monitor.limits.zones import local_zone
 from shared.fleet import Backend
 from shared.identity.claude import live_files
-from shared.processes import Process, Processes, is_there, program_in, version_of
+from shared.processes import Process, Processes, environment_of, is_there, program_in, version_of
 from shared.states import Activity
 from shared.tmux import Pane
 
@@ -72,6 +75,9 @@ class Subject:
     _transcript: tuple[tuple[object, ...], TranscriptReader | None] | None = None
     _on_screen: ScreenReader = field(default_factory=ScreenReader)
     _in_title: TitleReader = field(default_factory=TitleReader)
+    _zone: tuple[Process | None, tzinfo] | None = None
+    _named_transcript: tuple[str | None, str | None] = (None, None)
+    """The conversation and its file, as a hook named them."""
 
     def __post_init__(self) -> None:
         self._running = ProcessReader(self.look, self._lives)
@@ -118,6 +124,19 @@ class Subject:
             self.hooked, self.hooked_anew = Hooked(), True  # what a program said that is gone counts no longer
         self.process, self.version, self._sought, self._live = found, version_of(found), 0, None
 
+    @property
+    def warning(self) -> str:
+        """What its screen warns of: a usage limit that is near."""
+        return self._on_screen.warning
+
+    @property
+    def zone(self) -> tzinfo:
+        """In which its program tells the time of day."""
+        if self._zone is None or self._zone[0] is not self.process:
+            variables = environment_of(self.process) if self.process is not None else os.environ
+            self._zone = (self.process, local_zone(variables.get("TZ")))
+        return self._zone[1]
+
     def program(self) -> dict[str, Any] | None:
         """Its program, to be known again after a restart."""
         return asdict(self.process) if self.process is not None else None
@@ -128,7 +147,15 @@ class Subject:
             self._seek_at = float("-inf")  # somebody is there who calls
             self.find(*self._at, now)
         before, self.hooked = self.hooked, take(self.hooked.clamped(now), payload, at, pid)
+        self._note_transcript(payload)
         self.hooked_anew = self.hooked_anew or before != self.hooked
+
+    def _note_transcript(self, payload: Mapping[str, Any]) -> None:
+        """Where its conversation is kept: a hook tells it before anybody has looked for it on disk."""
+        conversation, path = payload.get("session_id"), payload.get("transcript_path")
+        of_main = conversation == self.hooked.conversation and not payload.get("agent_id")
+        if of_main and isinstance(path, str) and path.startswith("/"):
+            self._named_transcript = (str(conversation), path)
 
     def judge(self, backend: Backend, pane: Pane, record: AgentRecord | None, now: float) -> Verdict:
         """What it is doing; the verdict of before where nothing has changed, as with most agents most of the time."""
@@ -208,11 +235,13 @@ class Subject:
         return said
 
     def _in_transcript(self, record: AgentRecord | None, pane: Pane) -> Evidence | None:
-        if record is None or record.transcript is None:
+        known = record is not None and record.transcript is not None
+        conversation, path = (record.conversation, record.transcript) if record and known else self._named_transcript
+        if path is None:
             return None
         since = self.process.started if self.process is not None else float(pane.created)
-        key = (record.transcript, record.conversation, since)
+        key = (path, conversation, since)
         if self._transcript is None or self._transcript[0] != key:
-            self._transcript = (key, reader_for(self.kind, Path(record.transcript), record.conversation, since=since))
+            self._transcript = (key, reader_for(self.kind, Path(path), conversation, since=since))
         reader = self._transcript[1]
         return reader.read() if reader is not None else None

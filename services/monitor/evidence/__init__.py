@@ -1,5 +1,5 @@
 """The readers: each looks at one source, and answers one piece of evidence or none."""
 
-from services.monitor.evidence.evidence import Evidence, Source
+from services.monitor.evidence.evidence import Evidence, LimitSaid, Source
 
-__all__ = ["Evidence", "Source"]
+__all__ = ["Evidence", "LimitSaid", "Source"]

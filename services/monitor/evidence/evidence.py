@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shared.states import Activity
+from shared.states import Activity, Trouble
 
 
 class Source(StrEnum):
@@ -15,6 +15,22 @@ class Source(StrEnum):
     PROCESSES = "processes"
     TITLE = "title"
     SCREEN = "screen"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSaid:
+    """What a source says of a usage limit, in the agent's own words."""
+
+    at: float
+    """When it was said."""
+    words: str = ""
+    """Sentences in which all of it is to be found."""
+    scope: str = ""
+    reset: str = ""
+    continues: str = ""
+    """The same, where a rule has found it already."""
+    resets_at: float | None = None
+    """The moment itself, where a file has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +51,11 @@ class Evidence:
     """The dialog as it stands on the screen, where a person is asked."""
     part: str = ""
     """The subagent that it is about; empty: the main agent, or the session as a whole."""
+    limit: LimitSaid | None = None
+    trouble: Trouble | None = None
+    """Why it can't go on by itself, where it says `failed`."""
+    promise: str = ""
+    """Until when it waits, by the agent's last words: `WAITING-UNTIL: <ISO time>`."""
 
     def age(self, now: float) -> float:
         return max(0.0, now - self.at)

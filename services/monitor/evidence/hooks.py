@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from services.monitor.evidence.evidence import Evidence, Source
-from shared.states import Activity
+from services.monitor.evidence.evidence import Evidence, LimitSaid, Source
+from services.monitor.evidence.last_words import NO_LIMIT, promise_in, trouble_in
+from shared.states import Activity, Trouble
 
 MAIN = ""
 
@@ -32,7 +33,10 @@ ENDED_BY: Mapping[str, Activity] = {
 
 GOES_ON = ("clear", "resume", "fork")
 """Reasons for the end of a conversation with which its program does not end."""
-WIDEST = 300
+WIDEST, LONGEST_BANNER = 300, 2_000
+REFUSED, REFUSED_FOR_GOOD = "invalid_request", 2
+"""A conversation that is refused twice in a row would be refused again."""
+ENDS_TURN = ("Stop", "StopFailure", "AfterAgent")
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,11 @@ class Part:
     why: str
     command: str = ""
     """The command that it asked permission for, or runs."""
+    said: str = ""
+    """What ended its turn, where that was a limit."""
+    trouble: Trouble | None = None
+    promise: str = ""
+    """Until when it waits, by its last words."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,8 @@ class Hooked:
     parts: Mapping[str, Part] = field(default_factory=dict)
     pid: int = 0
     """The program that called."""
+    refused: int = 0
+    """How many turns in a row ended because the conversation itself was refused."""
 
     def evidence(self) -> Evidence | None:
         """What the session does: the most urgent of what its parts do."""
@@ -61,7 +72,10 @@ class Hooked:
             return None
         name, part = min(self.parts.items(), key=lambda each: (URGENCY.index(each[1].says), -each[1].at))
         why = f"subagent {name}: {part.why}" if name else part.why
-        return Evidence(Source.HOOKS, part.says, part.at, why, part=name)
+        limit = LimitSaid(part.at, part.said) if part.says is Activity.LIMITED else None
+        return Evidence(
+            Source.HOOKS, part.says, part.at, why, part=name, limit=limit, trouble=part.trouble, promise=part.promise
+        )
 
     def clamped(self, now: float) -> "Hooked":
         """The same with nothing told later than now: the clock may have been set back."""
@@ -94,8 +108,14 @@ class Hooked:
     @classmethod
     def read(cls, kept: Mapping[str, Any] | None) -> "Hooked":
         parts = (kept or {}).get("parts") or {}
-        read = {name: Part(**{**part, "says": Activity(part["says"])}) for name, part in parts.items()}
-        return cls((kept or {}).get("conversation") or "", read, (kept or {}).get("pid") or 0)
+        read = {name: _read_part(part) for name, part in parts.items()}
+        found = kept or {}
+        return cls(found.get("conversation") or "", read, found.get("pid") or 0, found.get("refused") or 0)
+
+
+def _read_part(kept: Mapping[str, Any]) -> Part:
+    trouble = kept.get("trouble")
+    return Part(**{**kept, "says": Activity(kept["says"]), "trouble": Trouble(trouble) if trouble else None})
 
 
 def take(known: Hooked, payload: Mapping[str, Any], at: float, pid: int = 0) -> Hooked:
@@ -115,16 +135,28 @@ def take(known: Hooked, payload: Mapping[str, Any], at: float, pid: int = 0) -> 
         return replace(known, parts={MAIN: Part(Activity.WAITING, at, "it was interrupted")})
     if event == "SubagentStop":
         return replace(known, parts={each: part for each, part in known.parts.items() if each != name or not name})
+    if event in ENDS_TURN and name == MAIN:
+        known = replace(known, refused=known.refused + 1 if payload.get("error") == REFUSED else 0)
     part = _part(event, payload, at)
+    if part is not None and known.refused >= REFUSED_FOR_GOOD and event == "StopFailure":
+        part = replace(part, says=Activity.FAILED, trouble=Trouble.SESSION)
     if _is_known(event, payload, known):
         return known
     return known if part is None else replace(known, parts={**known.parts, name: part})
 
 
 def _is_known(event: str, payload: Mapping[str, Any], known: Hooked) -> bool:
-    """Claude tells of a dialog as it opens, and a while later once more in a notice that says less of it."""
-    is_notice = event == "Notification" and payload.get("notification_type") == "permission_prompt"
-    return is_notice and any(part.says is Activity.NEEDS_APPROVAL for part in known.parts.values())
+    """Claude tells of a dialog as it opens, and of a turn as it ends, and a while later once more in a notice that
+    says less of it."""
+    if event != "Notification":
+        return False
+    doing = [part.says for part in known.parts.values()]
+    match payload.get("notification_type"):
+        case "permission_prompt":
+            return Activity.NEEDS_APPROVAL in doing
+        case "idle_prompt":  # it has been idle for a while: that is no new turn
+            return Activity.WAITING in doing or Activity.LIMITED in doing
+    return False
 
 
 def _begins(event: str, payload: Mapping[str, Any]) -> bool:
@@ -156,7 +188,8 @@ def _part(event: str, payload: Mapping[str, Any], at: float) -> Part | None:
         case "Notification":
             return _notified(payload, at)
         case "Stop" | "AfterAgent":
-            return Part(Activity.WAITING, at, "its turn ended")
+            said = _text(payload.get("last_assistant_message")) or _text(payload.get("prompt_response"))
+            return Part(Activity.WAITING, at, "its turn ended", promise=promise_in(said))
         case "StopFailure":
             return _failure(payload, at)
         case "SessionEnd" if payload.get("reason") not in GOES_ON:
@@ -178,7 +211,9 @@ def _failure(payload: Mapping[str, Any], at: float) -> Part:
     error = _text(payload.get("error")) or "unknown"
     said = _text(payload.get("last_assistant_message")) or _text(payload.get("error_details"))
     why = f"its turn ended with {error}" + (f": {said}" if said else "")
-    return Part(ENDED_BY.get(error, Activity.WAITING), at, why[:WIDEST])
+    says = ENDED_BY.get(error, Activity.WAITING) if not NO_LIMIT.search(said) else Activity.WAITING
+    trouble = trouble_in(error, said) if says is Activity.FAILED else None
+    return Part(says, at, why[:WIDEST], said=said[:LONGEST_BANNER], trouble=trouble)
 
 
 def _doing(payload: Mapping[str, Any]) -> str:

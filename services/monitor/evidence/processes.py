@@ -7,7 +7,7 @@ from services.monitor.evidence.evidence import Evidence, Source
 from services.monitor.evidence.hooks import Part
 from shared.fleet import Backend, Deliver
 from shared.processes import Process, Processes, is_there
-from shared.states import Activity
+from shared.states import Activity, Trouble
 from shared.tmux import Pane
 
 EARLIER_S = 0.5
@@ -69,7 +69,8 @@ class ProcessReader:
         self._ended_at = self._ended_at or now
         if not pane.dead:
             says = Activity.DONE if said_goodbye else Activity.FAILED
-            return Evidence(Source.PROCESSES, says, self._ended_at, "its program is gone from its pane", "gone")
+            why = "its program is gone from its pane"
+            return Evidence(Source.PROCESSES, says, self._ended_at, why, "gone", trouble=Trouble.GONE)
         status = pane.dead_status
         well = status == 0 or (status is None and said_goodbye)
         says = Activity.DONE if well else Activity.FAILED

@@ -9,7 +9,16 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from services.monitor.evidence.transcripts.reading import Document, Reading, by_status, call, moment, short
+from services.monitor.evidence.last_words import NO_LIMIT
+from services.monitor.evidence.transcripts.reading import (
+    WORDS_AT_MOST,
+    Document,
+    Reading,
+    by_status,
+    call,
+    moment,
+    short,
+)
 from shared.states import Activity
 from shared.transcripts.entry import texts
 
@@ -30,8 +39,7 @@ ENDS = {"end_turn", "stop_sequence", "refusal"}
 ASKS = {"AskUserQuestion", "ExitPlanMode"}
 """Tools that do nothing but ask a person."""
 LIMIT = re.compile(r"You will regain access on ")
-NO_LIMIT = re.compile(r"not your usage limit|experiencing high load|currently unavailable|\b529\b")
-"""Called a rate limit, and none of the account's."""
+REFUSED = "invalid_request"
 HELD = {
     "authentication_failed",
     "oauth_org_not_allowed",
@@ -56,8 +64,7 @@ class ClaudeReading(Reading):
             case "user":
                 self._user(document, when)
             case "assistant" if document.get("isApiErrorMessage"):
-                said = " ".join(texts(document["message"]["content"], "text"))
-                self._fail(outcome(document.get("apiErrorStatus"), document.get("error"), said), when, said)
+                self._error(document, when)
             case "assistant":
                 self._assistant(document["message"], when)
             case "system":
@@ -65,6 +72,19 @@ class ClaudeReading(Reading):
             case "api-request" if str(document.get("querySource")).startswith(MAIN):
                 self._pending.clear()
                 self._work(when, "asked the model", "request")
+
+    def _error(self, line: Document, when: float) -> None:
+        said, kind = " ".join(texts(line["message"]["content"], "text")), line.get("error")
+        quota = line.get("quotaLimits")
+        resets_at = quota.get("resetsAt") if isinstance(quota, dict) else None
+        self._fail(
+            outcome(line.get("apiErrorStatus"), kind, said),
+            when,
+            said,
+            kind,
+            resets_at=resets_at if isinstance(resets_at, int | float) else None,
+            refused=kind == REFUSED,
+        )
 
     def _user(self, line: Document, when: float) -> None:
         content = line["message"]["content"]
@@ -109,6 +129,7 @@ class ClaudeReading(Reading):
         if calls:
             self._work(when, "called a tool")
         elif any(block.get("type") == "text" for block in blocks):
+            self._hear("\n".join(texts(content, "text")))
             self._text(message.get("stop_reason"), when)
         else:
             self._work(when, "the model thinks", "answer")
@@ -144,8 +165,9 @@ class ClaudeReading(Reading):
         """What it says of a limit, besides that there is one: that it goes on by itself, and when, or not any more."""
         if said.startswith(RESUMED):
             self._work(when, said, "resumed")
-        elif self._claim is not None and self._claim.says is Activity.LIMITED:
-            self._claim = replace(self._claim, why=short(f"{self._claim.why} · {said}"))
+        elif self._claim is not None and self._claim.limit is not None:
+            limit = replace(self._claim.limit, words=short(f"{self._claim.limit.words} · {said}", WORDS_AT_MOST))
+            self._claim = replace(self._claim, why=short(f"{self._claim.why} · {said}"), limit=limit)
 
 
 def outcome(status: Any, kind: Any, said: str) -> Activity:

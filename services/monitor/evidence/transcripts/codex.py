@@ -16,6 +16,7 @@ ASKS = {"request_user_input"}
 """Tools that do nothing but ask a person."""
 LIMITS = {"usage_limit_exceeded", "rate_limit_exceeded", "session_budget_exceeded"}
 HELD = {"unauthorized", "model_not_found"}
+REFUSED = ("bad_request", "context_window_exceeded")
 NO_CREDIT = ("quota exceeded", "insufficient_quota", "out of credits")
 """Called a usage limit, too, and lifted by no time."""
 SPAWNS = "spawn_agent"
@@ -48,11 +49,12 @@ class CodexReading(Reading):
             case "user_message":  # as older versions wrote it
                 self._work(when, f"took a prompt: {about.get('message')}", "prompt")
             case "task_complete" | "turn_complete" if self._is_current(about):
+                self._hear(str(about.get("last_agent_message") or ""))
                 self._complete(about.get("error"), when)
             case "turn_aborted" if self._is_current(about):
                 self._end_turn(when, f"its turn was {about.get('reason') or 'interrupted'}", "interrupted")
             case "error":
-                self._fail(outcome(about), when, str(about.get("message")))
+                self._error(about, when)
             case "stream_error":
                 self._work(when, f"the model did not answer, and it tries again: {about.get('message')}", "retry")
 
@@ -68,12 +70,16 @@ class CodexReading(Reading):
 
     def _complete(self, error: Any, when: float) -> None:
         if isinstance(error, dict):
-            self._fail(outcome(error), when, str(error.get("message")))
+            self._error(error, when)
         elif self._spawned:
             self._pending.clear()
             self._say(Activity.WAITING, when, "its turn is over, but its subagents may work", TURN_ENDED, weak=True)
         elif not self._has_failed():
             self._end_turn(when, "its turn is over")
+
+    def _error(self, error: Document, when: float) -> None:
+        kind = error.get("codex_error_info")
+        self._fail(outcome(error), when, str(error.get("message")), kind, refused=kind in REFUSED)
 
     def _item(self, about: Document, when: float) -> None:
         ident = str(about.get("call_id"))

@@ -13,4 +13,9 @@ class DemoReading(Reading):
             case "user":
                 self._say(Activity.WORKING, when, f"took a prompt: {document.get('text')}", "prompt")
             case "agent":
+                self._hear(str(document.get("text")))
                 self._say(Activity.WAITING, when, "it has answered", TURN_ENDED, weak=True)
+            case "limit":
+                self._fail(Activity.LIMITED, when, str(document["text"]), resets_at=float(document["resets"]))
+            case "error":
+                self._fail(Activity.FAILED, when, str(document["text"]))

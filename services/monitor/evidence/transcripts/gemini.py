@@ -58,7 +58,8 @@ class GeminiReading(Reading):
         calls = [call for call in message.get("toolCalls") or [] if isinstance(call, dict)]
         if calls:
             self._called(calls, when)
-        elif any(texts(message.get("content"), "text")):
+        elif any(said := texts(message.get("content"), "text")):
+            self._hear("\n".join(said))
             self._say(Activity.WAITING, when, "its answer is complete", TURN_ENDED, weak=True)
         else:
             self._say(Activity.WORKING, when, "called a tool, which has no result yet", PENDING, weak=True)

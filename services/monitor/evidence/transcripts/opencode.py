@@ -57,6 +57,7 @@ class OpencodeReading(Reading):
         elif message.get("finish") in GOES_ON:
             self._work(when, "its tools have run", "tool-result")
         else:
+            self._hear("\n".join(text for part in parts for text in texts([part], "text")))
             self._end_turn(when, "its answer is complete" if message.get("finish") else "its turn ended")
 
     def _error(self, error: Document, when: float) -> None:
@@ -66,9 +67,9 @@ class OpencodeReading(Reading):
         if error.get("name") == "MessageAbortedError":
             self._end_turn(when, "it was interrupted", "interrupted")
         elif error.get("name") in HELD:
-            self._fail(Activity.FAILED, when, said)
+            self._fail(Activity.FAILED, when, said, error.get("name"))
         else:
-            self._fail(by_status(data.get("statusCode")) or _by_words(said), when, said)
+            self._fail(by_status(data.get("statusCode")) or _by_words(said), when, said, data.get("statusCode"))
 
 
 def claim_of(documents: Sequence[Document]) -> Evidence | None:

@@ -1,10 +1,12 @@
 """What a transcript says of its agent so far: the frame that each format fills, and what all of them share."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any
 
-from services.monitor.evidence.evidence import Evidence, Source
-from shared.states import Activity
+from services.monitor.evidence.evidence import Evidence, LimitSaid, Source
+from services.monitor.evidence.last_words import promise_in, trouble_in
+from shared.states import Activity, Trouble
 from shared.transcripts.entry import at, tool_call
 
 Document = dict[str, Any]
@@ -12,7 +14,10 @@ Document = dict[str, Any]
 LATE_S = 10.0
 """Agents write some lines out of order. One that is earlier than this is no late one: the clock was set back."""
 CUT_AT = 300
+WORDS_AT_MOST = 2_000
+REFUSED_FOR_GOOD = 2
 TURN_ENDED, ERROR, PENDING, QUESTION = "turn-ended", "error", "tool-pending", "question"
+PROMPT = "prompt"
 
 
 class Reading(ABC):
@@ -25,6 +30,10 @@ class Reading(ABC):
 
     def __init__(self) -> None:
         self._claim: Evidence | None = None
+        self._promise = ""
+        """Until when it waits, by what it said last."""
+        self._refused = 0
+        """How many turns in a row ended because the conversation itself was refused."""
         self._pending: dict[str, tuple[str, bool]] = {}
         """The tools that were called and have no result yet: what each was called for, and whether it asks a person."""
 
@@ -42,8 +51,17 @@ class Reading(ABC):
         return self._claim
 
     def _say(self, says: Activity, when: float, why: str, rule: str = "", *, weak: bool = False) -> None:
+        if rule == PROMPT:
+            self._promise = ""
         if not self._is_late(when):
-            self._claim = Evidence(Source.TRANSCRIPT, says, when, short(why), rule, weak)
+            promise = self._promise if says is Activity.WAITING else ""
+            self._claim = Evidence(Source.TRANSCRIPT, says, when, short(why), rule, weak, promise=promise)
+
+    def _hear(self, words: str) -> None:
+        """Take in what the agent itself says."""
+        self._promise = promise_in(words)
+        if words:
+            self._refused = 0
 
     def _is_late(self, when: float) -> bool:
         return self._claim is not None and 0.0 < self._claim.at - when < LATE_S
@@ -63,12 +81,33 @@ class Reading(ABC):
         self._pending.clear()
         self._say(Activity.WAITING, when, why, rule)
 
-    def _fail(self, says: Activity, when: float, why: str) -> None:
-        """The turn ended with an error. What says no more than that it ended may stand before it."""
+    def _fail(
+        self,
+        says: Activity,
+        when: float,
+        why: str,
+        *kind: object,
+        resets_at: float | None = None,
+        refused: bool = False,
+    ) -> None:
+        """The turn ended with an error. What says no more than that it ended may stand before it.
+
+        A conversation that is refused twice in a row would be refused again.
+        """
         self._pending.clear()
+        self._promise = ""
+        self._refused = self._refused + 1 if refused else 0
+        if self._refused >= REFUSED_FOR_GOOD:
+            says = Activity.FAILED
         if self._claim is not None and self._claim.rule == TURN_ENDED and self._is_late(when):
             when = self._claim.at
         self._say(says, when, why or "the model answered with an error", ERROR)
+        if self._claim is not None and says is Activity.LIMITED:
+            limit = LimitSaid(when, short(why, WORDS_AT_MOST), resets_at=resets_at)
+            self._claim = replace(self._claim, limit=limit)
+        elif self._claim is not None and says is Activity.FAILED:
+            trouble = Trouble.SESSION if self._refused >= REFUSED_FOR_GOOD else trouble_in(why, *kind)
+            self._claim = replace(self._claim, trouble=trouble)
 
     def _has_failed(self) -> bool:
         return self._claim is not None and self._claim.rule == ERROR
