@@ -19,6 +19,7 @@ VERBS = {
     "down": "stop the services; agents go on unless --agents",
     "status": "say what runs, once or as it changes",
     "explain": "say what an agent is doing, by which evidence, and why that was believed",
+    "peek": "ask a copy of an agent's conversation how the work is",
     "events": "follow what happens",
     "spawn": "start agents and keep them running",
     "stop": "end agents and keep them down",

@@ -8,6 +8,8 @@ from shared.commands import Reply
 from shared.events import (
     AgentDeleted,
     AgentExited,
+    AgentFinished,
+    AgentProgress,
     AgentRestarted,
     AgentResumed,
     AgentSent,
@@ -31,7 +33,7 @@ from shared.topics import Topic
 
 GOOD = {
     *("running", "online", "up", "spawned", "restarted", "resumed", "adopted", "sent", "ok"),
-    *("identified", "resolved", "working", "done"),
+    *("identified", "resolved", "working", "done", "finished"),
 }
 BAD = {
     *("terminated", "gave_up", "offline", "down", "exited", "error"),
@@ -129,6 +131,10 @@ def describe(data: Data) -> str:  # noqa: PLR0912 - a branch for each kind
         case StatusChanged():
             was = f"; was {data.was.value}" if data.was is not None else ""
             return f"{data.reason}; by {data.decided_by or 'nothing'}{was}"
+        case AgentProgress():
+            return f"{data.state}: {data.summary}"
+        case AgentFinished():
+            return data.summary + (f"; its result is in {data.file}" if data.file else "")
         case ServiceState(reason=""):
             return f"pid {data.pid}, connection {data.connection}"
         case _:

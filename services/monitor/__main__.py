@@ -1,8 +1,10 @@
 """Wiring only."""
 
+import atexit
 import sys
 
 from registry import RegistryFile
+from services.monitor.health.asking import Asking
 from services.monitor.service import Monitor
 from shared.hooks.spool import Spool
 from shared.process import Wiring, serve
@@ -18,7 +20,11 @@ def build(wiring: Wiring) -> Monitor:
         wiring.fleet.home / "hooks", lambda said: wiring.log.warning("a hook could not be heard", reason=said)
     )
     spool.listen(lambda: wiring.nudge(GATHERS_S))
-    return Monitor(wiring.fleet_file, RegistryFile(wiring.fleet.registry), tmux, wiring.journal, spool, wiring.log)
+    asking = Asking(wiring.fleet.home / "peeks", wiring.nudge)
+    asking.tidy()
+    atexit.register(asking.close)
+    registry = RegistryFile(wiring.fleet.registry)
+    return Monitor(wiring.fleet_file, registry, tmux, wiring.journal, spool, wiring.log, asking)
 
 
 if __name__ == "__main__":

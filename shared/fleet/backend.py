@@ -18,7 +18,19 @@ from shared.fleet.section import (
 from shared.fleet.signs import Dialog, Screen, Sign, TitleRule
 from shared.ids import Id
 
-__all__ = ["Backend", "Deliver", "Dialog", "Hooks", "ModelChoice", "Resume", "Screen", "Sign", "TitleRule", "Typing"]
+__all__ = [
+    "Ask",
+    "Backend",
+    "Deliver",
+    "Dialog",
+    "Hooks",
+    "ModelChoice",
+    "Resume",
+    "Screen",
+    "Sign",
+    "TitleRule",
+    "Typing",
+]
 
 
 UNSAID: Any = ""
@@ -102,6 +114,25 @@ class Hooks(Section):
     """Variables."""
 
 
+class Ask(Section):
+    """How a copy of the agent's conversation is asked how the work is; the agent itself is left alone.
+
+    `{binary} {session} {question} {model} {schema} {scratch} {transcript}` and those of the backend are filled in.
+    """
+
+    kind: Literal["claude", "codex", "opencode", "gemini", "demo"] = UNSAID
+    """Who makes the copy and reads the answer; needed, unless a shipped backend says it."""
+    argv: list[str] = []
+    """The command line; needed. Where it has no `{question}`, that is the standard input. `{model_args}` stands for the
+    backend's own `model.args`, if there is a model; `{schema_args}` for those below."""
+    schema_args: list[str] = []
+    """Where the answer is to be of a certain form: with `{schema}`, a JSON Schema."""
+    env: dict[VariableName, str] = {}
+    """Variables, over those of the agent. `{scratch}` is a directory that is removed afterwards."""
+    model: str = ""
+    """The cheap model that answers; empty: the program's own choice."""
+
+
 class Backend(Section):
     """One kind of agent.
 
@@ -147,6 +178,8 @@ class Backend(Section):
     """The format in which it keeps its conversations."""
     hooks: Hooks | None = None
     """How it tells what it does; null: it does not."""
+    ask: Ask | None = None
+    """How a copy of its conversation is asked how the work is; null: it is not."""
     typing: Typing = Typing()
     screen: Screen = Screen()
     titles: dict[Id, TitleRule | None] = {}

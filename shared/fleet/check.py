@@ -1,7 +1,7 @@
 """What no single key can show to be wrong: names that lead nowhere, places that are not allowed."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ Found = Iterator[tuple[tuple[Any, ...], str]]
 
 LISTS = ("resume_args", "extra_args", "hooks_args", "fresh_args", "model_args", "prompt_args")
 """What stands in an argv for a list of words."""
+ASK_LISTS = ("model_args", "schema_args")
+"""The same where a copy is asked."""
 
 
 def check(fleet: Fleet, faults: Faults) -> None:
@@ -61,11 +63,21 @@ def _backend(backend: Backend) -> Found:
         yield (), "it has no `binary`: name the program to run, or another backend to be `like`"
     if backend.hooks is not None and not backend.hooks.kind:
         yield ("hooks",), "they need `kind`: claude, codex or gemini"
-    for place, word in enumerate(backend.argv):
-        inside = [name for name in LISTS if f"{{{name}}}" in word and word != f"{{{name}}}"]
-        yield from ((("argv", place), f"{{{name}}} stands for a list: make it a word of its own") for name in inside)
+    if backend.ask is not None and not backend.ask.kind:
+        yield ("ask",), "it needs `kind`: claude, codex, opencode, gemini or demo"
+    if backend.ask is not None and not backend.ask.argv:
+        yield ("ask",), "it needs `argv`: the command line that asks"
+    yield from ((("argv", *place), said) for place, said in _lists_inside(backend.argv, LISTS))
+    if backend.ask is not None:
+        yield from ((("ask", "argv", *place), said) for place, said in _lists_inside(backend.ask.argv, ASK_LISTS))
     if backend.screen.box is not None and "text" not in re.compile(backend.screen.box).groupindex:
         yield ("screen", "box"), "it must have the group (?P<text>…) around what is typed in the box"
+
+
+def _lists_inside(argv: Sequence[str], lists: Iterable[str]) -> Found:
+    for place, word in enumerate(argv):
+        inside = [name for name in lists if f"{{{name}}}" in word and word != f"{{{name}}}"]
+        yield from (((place,), f"{{{name}}} stands for a list: make it a word of its own") for name in inside)
 
 
 def _agents(fleet: Fleet) -> Found:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
+from shared.orphans import end_with_parent
 from shared.tmux import panes as words
 from shared.tmux import stamps as marking
 from shared.tmux.calm import Calm, directory_of
@@ -32,7 +33,6 @@ from shared.tmux.errors import (
     TmuxUnavailable,
     WrongSpawn,
 )
-from shared.tmux.orphans import end_with_parent
 from shared.tmux.panes import KEEP, KEEPER, MOVE, SERVER, TIDY
 from shared.tmux.rows import LIST, LIST_CAREFULLY, LIST_QUICKLY, LIST_STAMPS, Pane, left_name, panes_in
 from shared.tmux.server import call_back, socket_of

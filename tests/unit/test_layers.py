@@ -17,6 +17,7 @@ STARTS_PROGRAMS = (
     "services.cli.supervision",
     "services.cli.test",
     "services.cli.bootstrap",
+    "services.monitor.health.running",
 )
 """The modules that may import `subprocess`."""
 
@@ -27,6 +28,8 @@ PURE = (
     *("*.decide", "*.restarts"),
     *("services.monitor.fusion", "services.monitor.hearing", "services.monitor.rhythm", "services.monitor.explaining"),
     *("services.monitor.evidence.evidence", "services.monitor.evidence.hooks"),
+    *("services.monitor.health.question", "services.monitor.health.checks", "services.monitor.health.remembered"),
+    *("services.monitor.health.forks.claude", "services.monitor.health.forks.codex"),
 )
 IMPURE_IMPORTS = {
     *("subprocess", "socket", "os", "shutil", "tempfile", "io", "sqlite3", "threading", "queue", "asyncio"),

@@ -1,6 +1,7 @@
 """Anthropic messages, for Claude Code and opencode."""
 
 import json
+import math
 import re
 import time
 from collections.abc import Iterator
@@ -111,6 +112,8 @@ def _call(asked: Asked, call: Call) -> tuple[str, Json] | None:
             else:
                 arguments["subagent_type"] = "general-purpose"
                 arguments["run_in_background"] = call.tool is Tool.BACKGROUND
+        case Tool.STATE:
+            name, arguments = wire.named(asked.tools, "StructuredOutput"), json.loads(call.argument)
         case Tool.WAIT:
             return None
     return (name, arguments) if name else None
@@ -148,7 +151,7 @@ def refusal(refuse: Refuse) -> Refusal:
     match refuse.why:
         case Why.LIMIT:
             told = _budget("rejected", refuse.claim, refuse.reset_s)
-            stay = {"x-should-retry": "false", "retry-after": str(int(refuse.reset_s))}
+            stay = {"x-should-retry": "false", "retry-after": str(math.ceil(refuse.reset_s))}
             return Refusal(429, {**told, **stay}, _error("rate_limit_error", "This account is out of budget."))
         case Why.OVERLOAD:
             return Refusal(529, {}, _error("overloaded_error", "Overloaded"))

@@ -52,7 +52,7 @@ def _call(asked: Asked, call: Call) -> Json | None:
             name, arguments = "ask_user", {"questions": wire.questions()}
         case Tool.AGENT | Tool.BACKGROUND:
             name, arguments = "invoke_agent", {"agent_name": "generalist", "prompt": call.argument}
-        case Tool.WAIT | Tool.PLAN:
+        case Tool.WAIT | Tool.PLAN | Tool.STATE:
             return None
     return {"name": name, "args": arguments} if name in asked.tools else None
 

@@ -98,7 +98,7 @@ def _call(asked: Asked, call: Call) -> Json | None:
             return _function(wire.named(asked.tools, "request_user_input"), {"questions": wire.questions()})
         case Tool.AGENT | Tool.BACKGROUND:
             return _function(_ending(asked, "spawn_agent"), {"task_name": "part", "message": call.argument})
-        case Tool.PLAN:
+        case Tool.PLAN | Tool.STATE:
             return None
         case Tool.WAIT:
             return _function(_ending(asked, "wait_agent"), {"targets": asked.agents, "timeout_ms": 60_000})

@@ -20,12 +20,17 @@ DO-CREDIT           the account has no money left
 
 One prompt may hold several steps of one turn: `DO-BASH ls THEN DO-EDIT x.txt THEN DO-STREAM 5`. Where lines say
 different things, the last line counts.
+
+A copy of a conversation that Muster asks how the work is says that it is in the middle of it; what a person asks one
+instead is answered like any prompt.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from services.monitor.health.question import FORM, SIDE_QUESTION
 from tests.real_agents.model.quotes import QUOTES
 
 ASKED = re.compile(
@@ -49,6 +54,7 @@ class Tool(StrEnum):
     AGENT = "agent"
     BACKGROUND = "background"
     WAIT = "wait"
+    STATE = "state"
 
 
 class Why(StrEnum):
@@ -92,6 +98,19 @@ class Refuse:
 
 
 Answer = Say | Call | Refuse
+
+
+STATE = {"state": "working", "summary": "It is in the middle of it.", "output": ""}
+
+
+def side_answer(prompt: str, step: int = 0) -> Answer | None:
+    """What a copy of a conversation answers to a side question; None for any other prompt."""
+    if SIDE_QUESTION not in prompt:
+        return None
+    if FORM not in prompt:
+        return answer(prompt, step)
+    told = json.dumps(STATE)
+    return Call(Tool.STATE, told) if step == 0 else Say((told,))
 
 
 def answer(prompt: str, step: int = 0) -> Answer:

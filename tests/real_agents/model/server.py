@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 from tests.real_agents.model import anthropic, gemini, openai
-from tests.real_agents.model.script import Answer, Refuse, Say, answer
+from tests.real_agents.model.script import Answer, Refuse, Say, Why, answer, side_answer
 from tests.real_agents.model.wire import Asked, Json, Refusal
 
 GEMINI_CALL = re.compile(r"/models/(?P<model>[^:/]+):(?P<call>\w+)")
@@ -33,12 +33,17 @@ class Gone(Exception):
 
 
 class Model:
-    """What the agents talk to. `url` is where; `prompts` is what came, in order, each submission once."""
+    """What the agents talk to. `url` is where; `prompts` is what came, in order, each submission once. What copies of
+    conversations are asked is no prompt, and in `asides`.
+    """
 
     def __init__(self) -> None:
         self.received: list[Prompt] = []
         self.requests: list[tuple[str, Json]] = []
         self.unknown: list[str] = []
+        self.asides: list[Asked] = []
+        self.spent: tuple[str, float] | None = None
+        """The budget that is spent, and until when: nothing but that is answered before, whatever is asked."""
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._last: list[str] = []
@@ -80,6 +85,9 @@ class Model:
         """
         with self._lock:
             self.requests.append((path, body))
+            if (aside := side_answer(asked.turn, asked.step)) is not None:
+                self.asides.append(asked)
+                return aside
             if not asked.main:
                 return Say(("A title",))
             said = [
@@ -89,9 +97,14 @@ class Model:
             grown = len(said) > len(self._last) and said[: len(self._last)] == self._last
             new = () if again else asked.said[len(self._last) :] if grown else asked.said
             self.received += [Prompt(text, api, time.time()) for text in new]
-            given = self._worn(asked.turn, answer(asked.turn, asked.step))
+            given = self._spent() or self._worn(asked.turn, answer(asked.turn, asked.step))
             self._last, self._refused = said, isinstance(given, Refuse)
             return given
+
+    def _spent(self) -> Answer | None:
+        if self.spent is None or time.time() >= self.spent[1]:
+            return None
+        return Refuse(Why.LIMIT, self.spent[0], self.spent[1] - time.time())
 
     def _worn(self, prompt: str, given: Answer) -> Answer:
         """A refusal that lasts for some times is an answer after that."""

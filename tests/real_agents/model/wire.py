@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.real_agents.model.script import Say
+from tests.real_agents.model.script import Call, Say, Tool
 
 Json = dict[str, Any]
 Pause = Callable[[float], None]
@@ -70,6 +70,8 @@ def paced(words: tuple[str, ...], pace_s: float, pause: Pause) -> Iterator[str]:
 
 def spoken(answer: object) -> Say:
     """What is said where nothing can be called."""
+    if isinstance(answer, Call) and answer.tool is Tool.STATE:
+        return Say((answer.argument,))
     return answer if isinstance(answer, Say) else Say(("No such tool here.",))
 
 

@@ -107,3 +107,17 @@ def test_the_table_keeps_to_the_room_of_a_terminal() -> None:
     wordy = found(piece("hooks", why="so much to say of it " * 9, because="for so many reasons " * 9))
     assert max(map(len, as_text(wordy, PLAIN, NOW).splitlines())) > 300
     assert all(len(line) <= 90 for line in as_text(wordy, PLAIN, NOW, 90).splitlines())
+
+
+@pytest.mark.parametrize(
+    ("health", "line"),
+    [
+        ({"state": "working", "summary": "half done", "trouble": ""}, "ago: working: half done"),
+        ({"state": "unresponsive", "summary": "", "trouble": ""}, "ago: unresponsive"),
+        ({"state": "working", "summary": "x", "trouble": "not logged in"}, "ago, without an answer: not logged in"),
+    ],
+)
+def test_the_last_check_of_its_work_is_told(health: dict[str, str], line: str) -> None:
+    asked = {"asked": (NOW - timedelta(minutes=3)).isoformat(), **health}
+    assert as_text(found(health=asked), PLAIN, NOW).splitlines()[-1] == f"asked how its work is 3m {line}"
+    assert "asked how its work is" not in as_text(found(health=None), PLAIN, NOW)

@@ -12,7 +12,9 @@ from services.cli.words import Paint, ago, event_line, table
 from shared.commands import Reply
 from shared.events import (
     AgentExited,
+    AgentFinished,
     AgentGaveUp,
+    AgentProgress,
     AgentRestarted,
     AgentSpawned,
     AgentState,
@@ -191,6 +193,18 @@ FACTS: dict[str, Any] = {
         (
             DriftResolved(agent="a", drift="stale_id", reason="its conversation is on disk"),
             "a            drift     resolved        stale_id: its conversation is on disk",
+        ),
+        (
+            AgentProgress(agent="builder", spawn="s1", state="blocked", summary="It needs a key."),
+            "builder      activity  progress        blocked: It needs a key.",
+        ),
+        (
+            AgentFinished(agent="builder", spawn="s1", summary="All is done.", output="x", file="/jobs/b.txt"),
+            "builder      activity  finished        All is done.; its result is in /jobs/b.txt",
+        ),
+        (
+            AgentFinished(agent="builder", spawn="s1", summary="All is done."),
+            "builder      activity  finished        All is done.",
         ),
     ],
 )

@@ -83,6 +83,28 @@ def test_hooks_are_of_the_kind_that_the_backend_below_says(tmp_path: Path) -> No
         load_fleet(write(tmp_path, "backends:\n  mine: {argv: [x], hooks: {args: [--mine]}}\n"))
 
 
+def test_how_a_copy_is_asked_is_laid_over_the_shipped_one_and_can_be_taken_away(tmp_path: Path) -> None:
+    ask, was = claude(tmp_path, "    ask: {model: opus}\n").ask, shipped()["claude"].ask
+    assert ask is not None
+    assert was is not None
+    assert ask == was.model_copy(update={"model": "opus"})
+    assert claude(tmp_path, "    ask: null\n").ask is None
+
+
+@pytest.mark.parametrize(
+    ("ask", "fault"),
+    [
+        ("{argv: [x]}", r"backends\.mine\.ask: it needs `kind`: claude, codex, opencode, gemini or demo"),
+        ("{kind: demo}", r"backends\.mine\.ask: it needs `argv`: the command line that asks"),
+        ("{kind: aider, argv: [x]}", r"backends\.mine\.ask\.kind: "),
+        ("{kind: demo, argv: [x, 'a{model_args}']}", r"ask\.argv.*: \{model_args\} stands for a list"),
+    ],
+)
+def test_a_way_to_ask_that_says_too_little_is_a_fault(tmp_path: Path, ask: str, fault: str) -> None:
+    with pytest.raises(BadFleetFile, match=fault):
+        load_fleet(write(tmp_path, f"backends:\n  mine: {{argv: [x], ask: {ask}}}\n"))
+
+
 RULE = "says: limited, match: '^! (?P<text>limit)', reason: 'until [{reset}]'"
 
 

@@ -1,0 +1,74 @@
+"""`muster peek`: ask a copy of an agent's conversation how the work is. The agent itself is left alone."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from services.cli import exits
+from services.cli.ask import StillWaits, ask, asker
+from services.cli.fleet import is_up, open_fleet, say
+from services.cli.words import Paint, plain
+from shared.commands import Peek
+from shared.errors import MusterError
+from shared.ids import is_id
+from shared.topics import first_fault
+
+WAITS_LONGER_S = 15.0
+"""Than the answer may take."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("agent", help="the agent's name")
+    parser.add_argument("--ask", metavar="QUESTION", help="instead of how the work is")
+    parser.add_argument("--model", help="instead of the cheap one")
+    parser.add_argument(
+        "--timeout", type=float, metavar="S", help="how long the answer may take (watch.health.timeout_s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print all of it as one JSON document")
+    parser.add_argument(
+        "--wait", type=float, metavar="S", help=f"how long to wait for it here ({WAITS_LONGER_S:g} s more than that)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    fleet = open_fleet(options)
+    if not is_id(options.agent):
+        raise MusterError(f"{options.agent!r} is no agent's name: they are [a-z0-9_-], 1 to 64 long")
+    if not is_up(fleet):
+        raise MusterError("the services are not running, so nobody can be asked; start them with: muster up")
+    try:
+        command = Peek(
+            agent=options.agent, question=options.ask, model=options.model, timeout_s=options.timeout, by=asker()
+        )
+    except ValidationError as error:
+        raise MusterError(f"peek can't be sent: {first_fault(error)}") from error
+    declared = fleet.agents.get(options.agent)
+    takes_s = options.timeout or (declared.watch.health.timeout_s if declared is not None else 0.0)
+    try:
+        reply = ask(fleet, command, wait_s=options.wait if options.wait is not None else takes_s + WAITS_LONGER_S)
+    except StillWaits as waits:
+        say(str(waits))
+        return exits.UNDER_WAY
+    if not reply.ok:
+        raise MusterError(plain(reply.said))
+    print(json.dumps(reply.result) if options.json else as_text(reply.result, Paint(sys.stdout)))
+    return 0
+
+
+def as_text(found: Mapping[str, Any], paint: Paint) -> str:
+    """For people: the state first, then what it says of it, then the result."""
+    by = f" (by {plain(str(found['model']))}, {found['seconds']:.1f} s)" if found.get("model") else ""
+    if not found.get("state"):
+        return f"{paint.bold(plain(found['agent']))} says{by}:\n{_lines(found['text'])}"
+    lines = [f"{paint.bold(plain(found['agent']))} is {paint.status(plain(found['state']))}{by}"]
+    lines += [plain(found["summary"])] if found.get("summary") else []
+    lines += ["", _lines(found["output"])] if found.get("output") else []
+    return "\n".join(lines)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(plain(line) for line in text.splitlines())

@@ -1,0 +1,169 @@
+"""When an agent's background work is asked how it is, and what follows from the answer. Pure.
+
+It is about one session and dies with it. What is under way is not remembered: who starts anew asks again.
+"""
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal
+
+from services.monitor.care.sending import restart
+from services.monitor.care.sight import Outcome, Sight, errand_id
+from services.monitor.health.forks.fork import Answered, Failed, NoAnswer, Said
+from services.monitor.health.question import Answer, State, read_answer
+from shared.commands import Command, Stop
+from shared.events import AgentFinished, AgentProgress, AgentUnresponsive, Event
+from shared.fleet import Kind
+from shared.fleet.watch import End, HealthPolicy
+from shared.states import Activity
+
+NOT_ASKED = (Activity.STARTING, Activity.DONE, Activity.FAILED, Activity.LIMITED)
+"""There is nothing to ask yet or any more, or nobody who may answer."""
+SHOWN_CHARACTERS = 500
+"""Of the result, in the event; the whole is in a file."""
+
+
+@dataclass(frozen=True)
+class Health:
+    """What is remembered of one session."""
+
+    spawn: str = ""
+    asked_at: float = 0.0
+    """When the last answer came, or did not."""
+    state: str = ""
+    """What was last told: a state of the work, or that it does not answer; empty: nothing yet."""
+    summary: str = ""
+    since: float = 0.0
+    """Since when the agent was in its status then: it has moved on if that is later now."""
+    trouble: str = ""
+    """Why the last one has no answer, where that is not the agent's fault."""
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def read(cls, kept: Any, spawn: str) -> "Health":
+        """Of this session; what can't be read, or is of another, is forgotten."""
+        if not isinstance(kept, dict) or kept.get("spawn") != spawn:
+            return cls(spawn)
+        known = {each.name for each in fields(cls)}
+        found = cls(**{name: value for name, value in kept.items() if name in known})
+        return found if isinstance(found.asked_at, int | float) else cls(spawn)
+
+
+UNRESPONSIVE = "unresponsive"
+NO_FORM = "what it answered has not the form that was asked for"
+
+
+def due_at(health: Health, policy: HealthPolicy, started: float, now: float) -> float:
+    """When it is to be asked next, by when its session started and by when it was last asked."""
+    return min(max(health.asked_at, started), now) + policy.every_s  # the clock may have been set back
+
+
+def may_be_asked(sight: Sight) -> bool:
+    """Whether a question makes sense now, and would not use what its account has not."""
+    return sight.is_kept and not sight.parked and sight.status not in NOT_ASKED
+
+
+def conclude(
+    health: Health, sight: Sight, policy: HealthPolicy, answered: Answered, file: str
+) -> tuple[Outcome[Health], str | None]:
+    """What follows from an answer, and the result that is to be kept in the file before anything is told of it.
+
+    An agent that works is not finished, whatever a copy of it believes.
+    """
+    after = replace(health, asked_at=sight.now, trouble="")
+    match answered.result:
+        case Failed(reason=reason):
+            return Outcome(replace(after, trouble=reason)), None
+        case NoAnswer():
+            return _unresponsive(after, sight, policy), None
+        case Said(text=text, structured=structured):
+            answer = read_answer(text, structured)
+            if answer is None:
+                return Outcome(replace(after, trouble=f"{NO_FORM}: {text[:200]!r}")), None
+            if answer.state is State.FINISHED and sight.status is not Activity.WORKING:
+                return _finished(health, after, sight, answer, file)
+            return _progress(health, after, sight, answer), None
+
+
+def _progress(health: Health, after: Health, sight: Sight, answer: Answer) -> Outcome[Health]:
+    state = _progress_state(answer.state)
+    told = AgentProgress(agent=sight.agent, spawn=sight.spawn, state=state, summary=answer.summary)
+    is_news = (health.state, health.summary) != (state, answer.summary)
+    return Outcome(
+        replace(after, state=state, summary=answer.summary, since=sight.since), tells=(told,) if is_news else ()
+    )
+
+
+def _progress_state(state: State) -> Literal["working", "waiting", "blocked"]:
+    match state:
+        case State.WAITING:
+            return "waiting"
+        case State.BLOCKED:
+            return "blocked"
+        case _:
+            return "working"
+
+
+def _finished(
+    health: Health, after: Health, sight: Sight, answer: Answer, file: str
+) -> tuple[Outcome[Health], str | None]:
+    """A task is ended, each time that it is found to be done; told is it once, for a model words each answer anew."""
+    asks: tuple[tuple[Command, str], ...] = ()
+    if _is_task(sight):
+        command = Stop(agent=sight.agent, spawn=sight.spawn, id=errand_id("finished", sight.spawn, sight.now))
+        asks = ((command, f"its work is done: {answer.summary}"),)
+    moved_on = sight.since > health.since and answer.summary != health.summary
+    if health.state == State.FINISHED and not moved_on:
+        return Outcome(replace(after, since=max(health.since, sight.since)), asks), None
+    told = AgentFinished(
+        agent=sight.agent,
+        spawn=sight.spawn,
+        summary=answer.summary,
+        output=answer.output[:SHOWN_CHARACTERS],
+        file=file if answer.output else None,
+    )
+    done = replace(after, state=State.FINISHED.value, summary=answer.summary, since=sight.since)
+    return Outcome(done, asks, (told,)), answer.output or None
+
+
+def _unresponsive(after: Health, sight: Sight, policy: HealthPolicy) -> Outcome[Health]:
+    if sight.parked or sight.status in NOT_ASKED:
+        why = sight.parked or sight.reason
+        return Outcome(
+            replace(after, trouble=f"no answer within {policy.timeout_s:g} s, which may come of this: {why}")
+        )
+    then = policy.then or (End.STOP if _is_task(sight) else End.TELL)
+    if then is End.RESTART and not sight.may_restart:
+        then = End.TELL
+    told: tuple[Event, ...] = (
+        AgentUnresponsive(
+            agent=sight.agent,
+            spawn=sight.spawn,
+            silent_s=policy.timeout_s,
+            then=then.value,
+            reason=f"asked how it is, it did not answer within {policy.timeout_s:g} s; {_SAYS[then]}",
+        ),
+    )
+    asks: tuple[tuple[Command, str], ...] = ()
+    errand, why = errand_id("unresponsive", sight.spawn, sight.now), "it does not answer how it is"
+    match then:
+        case End.STOP:
+            asks = ((Stop(agent=sight.agent, spawn=sight.spawn, id=errand), why),)
+        case End.RESTART:
+            asks = ((restart(sight, errand), why),)
+        case End.TELL:
+            pass
+    is_news = after.state != UNRESPONSIVE
+    return Outcome(replace(after, state=UNRESPONSIVE, summary=""), asks, told if is_news else ())
+
+
+_SAYS = {
+    End.STOP: "it is stopped",
+    End.RESTART: "it is restarted within its restart limits",
+    End.TELL: "it is left to people",
+}
+
+
+def _is_task(sight: Sight) -> bool:
+    return sight.declared is not None and sight.declared.kind is Kind.TASK

@@ -1,0 +1,112 @@
+"""One question to a copy of an agent's conversation: all that it takes to put it, worked out from the fleet file."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from registry import AgentRecord
+from services.monitor.health.forks import FORKS, CannotAsk, Fork, Original
+from services.monitor.health.question import SCHEMA, question_for
+from shared.backends import DIRECTORY
+from shared.fleet import Backend, Fleet, needs
+from shared.fleet.backend import Ask
+from shared.fleet.placeholders import fill, spliced
+from shared.hooks.command import GIVEN
+
+OURS = ("MUSTER_AGENT", "MUSTER_SPAWN")
+"""What marks the agent's own processes: the copy is none of them."""
+FLEET = "MUSTER_FLEET"
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is asked. The words hold `{scratch}` and `{transcript}` still, which are known when it is run."""
+
+    fork: Fork
+    original: Original
+    argv: list[str]
+    env: Mapping[str, str] = field(repr=False)
+    question: str
+    model: str
+    timeout_s: float
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether the question stands on the command line; else it is the standard input."""
+        return any("{question}" in word for word in self.argv)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be asked, where it is not the usual."""
+
+    question: str | None = None
+    model: str | None = None
+    timeout_s: float | None = None
+
+
+def of_session(record: AgentRecord | None, spawn: str) -> AgentRecord | None:
+    """The record, if it is of this session already."""
+    return record if record is not None and record.spawn == spawn else None
+
+
+def why_not(fleet: Fleet, agent: str, name: str, record: AgentRecord | None) -> str:
+    """Why an agent can't be asked; empty where it can. `name` is the backend that it runs on."""
+    if agent not in fleet.agents:
+        return f"{agent} is not in the fleet file, so nobody knows with which environment to ask it; declare it there"
+    if fleet.backends[name].ask is None:
+        return f"{agent} runs on {name}, and a conversation of that can't be asked; `ask` of the backend would say how"
+    if record is None or record.conversation is None:
+        return f"no conversation of {agent} is known yet: it has had no turn; ask again after its first one"
+    return ""
+
+
+def query_for(
+    fleet: Fleet,
+    agent: str,
+    name: str,
+    record: AgentRecord | None,
+    own: Mapping[str, str],
+    wanted: Wanted | None = None,
+) -> Query:
+    """Raises CannotStart or CannotAsk with a sentence. `own` is Muster's environment."""
+    wanted, backend = wanted or Wanted(), fleet.backends[name]
+    ask = backend.ask
+    if (why := why_not(fleet, agent, name, record)) or ask is None or record is None or record.conversation is None:
+        raise CannotAsk(why)
+    policy, workspace = fleet.agents[agent].watch.health, Path(record.workspace)
+    if not workspace.is_dir():
+        raise CannotAsk(f"the workspace {workspace} of {agent} is not a directory any more")
+    model = wanted.model or policy.model or ask.model
+    if model.startswith("-"):
+        raise CannotAsk(f"{model!r} is no name of a model: a program would take it for an option")
+    env = {**needs.variables_of(fleet, agent, backend, own), FLEET: str(fleet.path), GIVEN: "none"}
+    env = {key: value for key, value in env.items() if key not in OURS}
+    if model and backend.model.env:
+        env[backend.model.env] = model
+    values = {
+        "python": sys.executable,
+        "backends": str(DIRECTORY),
+        "agent": agent,
+        "session": record.conversation,
+        "workspace": str(workspace),
+        "model": model,
+        "schema": SCHEMA,
+    }
+    values["binary"] = needs.program_of(fleet, name, backend, values, env.get("PATH"))
+    return Query(
+        fork=FORKS[ask.kind],
+        original=Original(record.conversation, Path(record.transcript) if record.transcript else None, workspace, env),
+        argv=[fill(word, values) for word in _words(backend, ask, model, is_usual=wanted.question is None)],
+        env={key: fill(value, values) for key, value in ask.env.items()},
+        question=question_for(wanted.question),
+        model=model,
+        timeout_s=wanted.timeout_s or policy.timeout_s,
+    )
+
+
+def _words(backend: Backend, ask: Ask, model: str, *, is_usual: bool) -> list[str]:
+    """Only the usual question has an answer of a certain form."""
+    lists = {"model_args": backend.model.args if model else [], "schema_args": ask.schema_args if is_usual else []}
+    return spliced(ask.argv, lists)

@@ -1,0 +1,124 @@
+"""Runs one program to its end, or ends it: in a group of its own, in time, and what it writes is kept within bounds."""
+
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from services.monitor.health.forks import Ended
+from shared.orphans import end_with_parent
+
+AT_MOST_BYTES = 1 << 20
+"""Of its output, from the beginning."""
+LAST_BYTES = 1 << 16
+"""Of its complaints, from the end: that is where they say what it was."""
+LOOKS_S = 0.1
+GOES_WITHIN_S = 2.0
+"""Who is told to end has so long before it is killed."""
+
+
+@dataclass
+class Written:
+    """What came through one pipe."""
+
+    keeps: int
+    last: bool = False
+    """Whether the end of it counts, and not the beginning."""
+    _data: bytearray = field(default_factory=bytearray)
+
+    def take(self, more: bytes) -> None:
+        self._data += more
+        if len(self._data) > self.keeps:
+            self._data = self._data[-self.keeps :] if self.last else self._data[: self.keeps]
+
+    @property
+    def text(self) -> str:
+        return self._data.decode("utf-8", "replace")
+
+
+def run(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    workspace: Path,
+    stdin: Path | None,
+    timeout_s: float,
+    cancelled: threading.Event,
+    is_hopeless: Callable[[str], bool] = lambda _complaints: False,
+) -> Ended:
+    """What came of it. Its status is None where it was ended: after its time, when somebody cancels it, or where its
+    complaints say that it is hopeless. Nothing of its group is left. May raise OSError."""
+    with (stdin or Path(os.devnull)).open("rb") as given:
+        process = subprocess.Popen(
+            argv,
+            env=dict(env),
+            cwd=workspace,
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # its children are in its group, and are ended with it
+            preexec_fn=end_with_parent,  # noqa: PLW1509 - one system call, and nothing that takes a lock
+        )
+    out, err = Written(AT_MOST_BYTES), Written(LAST_BYTES, last=True)
+    with process, selectors.DefaultSelector() as pipes:
+        for pipe, written in ((process.stdout, out), (process.stderr, err)):
+            assert pipe is not None  # noqa: S101 - for the type checker
+            os.set_blocking(pipe.fileno(), False)
+            pipes.register(pipe, selectors.EVENT_READ, written)
+        until = time.monotonic() + timeout_s
+        try:
+            ended = False
+            while not (ended or cancelled.is_set() or time.monotonic() >= until or is_hopeless(err.text)):
+                ended = _wait(process, pipes)
+        finally:
+            _end(process, pipes)
+    return Ended(process.returncode if ended else None, out.text, err.text)
+
+
+def _wait(process: "subprocess.Popen[bytes]", pipes: selectors.BaseSelector) -> bool:
+    """Whether it has come to its end. What others still write to its pipes then is not waited for."""
+    ended = _has_ended(process)
+    _read(pipes, 0.0 if ended else LOOKS_S)
+    return ended
+
+
+def _read(pipes: selectors.BaseSelector, wait_s: float) -> None:
+    """Take in all that is there."""
+    if not pipes.get_map():
+        time.sleep(wait_s)
+        return
+    for key, _ in pipes.select(wait_s):
+        while True:
+            try:
+                data = os.read(key.fd, LAST_BYTES)
+            except BlockingIOError:
+                break
+            if not data:
+                pipes.unregister(key.fileobj)
+                break
+            key.data.take(data)
+
+
+def _end(process: "subprocess.Popen[bytes]", pipes: selectors.BaseSelector) -> None:
+    """End the whole group. Its leader is not taken note of before, so that its number can't be another's meanwhile."""
+    if not _has_ended(process):
+        _signal(process, signal.SIGTERM)
+        until = time.monotonic() + GOES_WITHIN_S
+        while not _has_ended(process) and time.monotonic() < until:
+            _read(pipes, LOOKS_S)
+    _signal(process, signal.SIGKILL)
+    process.wait()
+
+
+def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)

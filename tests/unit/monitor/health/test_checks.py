@@ -1,0 +1,200 @@
+"""When background work is asked how it is, and what follows from the answer."""
+
+import json
+from typing import Any
+
+import pytest
+
+from services.monitor.care.sight import Outcome
+from services.monitor.health.checks import Health, conclude, due_at, may_be_asked
+from services.monitor.health.forks import Answered, Failed, NoAnswer, Result, Said
+from shared.commands import Restart, Stop
+from shared.events import AgentFinished, AgentProgress, AgentUnresponsive
+from shared.fleet import Agent, Kind
+from shared.fleet.watch import End, HealthPolicy
+from shared.states import Activity
+from tests.unit.monitor.care.sights import NOW, kinds, only, sight, verbs
+
+POLICY = HealthPolicy(every_s=600, timeout_s=120)
+TASK = Agent(kind=Kind.TASK, prompt="build")
+NEW = Health("s1")
+FILE = "/fleet/.muster/jobs/builder-s1.txt"
+
+
+def said(state: str, summary: str = "s", output: str = "") -> Said:
+    return Said(json.dumps({"state": state, "summary": summary, "output": output}))
+
+
+def after(result: Result, health: Health = NEW, policy: HealthPolicy = POLICY, **seen: Any) -> Outcome[Health]:
+    return conclude(health, sight(**seen), policy, Answered(result, 1.0), FILE)[0]
+
+
+# --- when ---
+
+
+def test_it_is_asked_an_interval_after_its_start_and_after_the_last_time() -> None:
+    assert due_at(Health("s1"), POLICY, NOW - 100, NOW) == NOW + 500
+    assert due_at(Health("s1", asked_at=NOW - 10), POLICY, NOW - 100, NOW) == NOW + 590
+
+
+def test_a_clock_that_was_set_back_puts_nothing_off() -> None:
+    assert due_at(Health("s1", asked_at=NOW + 9e6), POLICY, NOW + 9e6, NOW) == NOW + 600
+
+
+@pytest.mark.parametrize(
+    ("seen", "may"),
+    [
+        ({"status": Activity.WORKING}, True),
+        ({"status": Activity.WAITING}, True),
+        ({"status": Activity.STALLED}, True),
+        ({"status": Activity.NEEDS_APPROVAL}, True),
+        ({"status": Activity.UNKNOWN}, True),
+        ({"status": Activity.STARTING}, False),
+        ({"status": Activity.LIMITED}, False),
+        ({"status": Activity.DONE}, False),
+        ({"status": Activity.FAILED}, False),
+        ({"parked": "the limit of its account is reached"}, False),
+        ({"declared": None}, False),
+        ({"declared": Agent(kind=Kind.SERVICE)}, False),
+    ],
+)
+def test_nobody_is_asked_who_can_t_answer(seen: dict[str, Any], may: bool) -> None:
+    assert may_be_asked(sight(**seen)) is may
+
+
+# --- progress ---
+
+
+@pytest.mark.parametrize("state", ["working", "waiting", "blocked"])
+def test_progress_is_told_and_nothing_is_asked(state: str) -> None:
+    outcome = after(said(state, "half done"))
+    assert outcome.tells == (AgentProgress(agent="builder", spawn="s1", state=state, summary="half done"),)
+    assert outcome.asks == ()
+    assert (outcome.after.state, outcome.after.summary, outcome.after.asked_at) == (state, "half done", NOW)
+
+
+@pytest.mark.parametrize(
+    ("state", "summary", "told"), [("working", "s", []), ("working", "t", ["progress"]), ("blocked", "s", ["progress"])]
+)
+def test_progress_is_told_again_when_it_is_another(state: str, summary: str, told: list[str]) -> None:
+    first = after(said("working")).after
+    assert kinds(after(said(state, summary), first, now=NOW + 600)) == told
+
+
+# --- finished ---
+
+
+def test_a_finished_task_is_ended_with_its_result() -> None:
+    output = "x" * 2_000
+    outcome, kept = conclude(
+        Health("s1"), sight(declared=TASK), POLICY, Answered(said("finished", "done", output), 1.0), FILE
+    )
+    stop = only(outcome)
+    assert isinstance(stop, Stop)
+    assert (stop.agent, stop.spawn, stop.id is not None) == ("builder", "s1", True)
+    assert outcome.tells == (
+        AgentFinished(agent="builder", spawn="s1", summary="done", output=output[:500], file=FILE),
+    )
+    assert kept == output
+
+
+def test_a_task_whose_end_was_refused_is_ended_again_and_told_once() -> None:
+    first = after(said("finished", "done"), declared=TASK)
+    again = after(said("finished", "it is done"), first.after, declared=TASK, now=NOW + 600)
+    assert (verbs(again), kinds(again)) == (["stop"], [])
+    assert only(again).id != only(first).id
+
+
+@pytest.mark.parametrize("kind", [Kind.PERSISTENT, Kind.LOOP])
+def test_who_is_kept_running_is_only_told(kind: Kind) -> None:
+    outcome = after(said("finished"), declared=Agent(kind=kind, prompt="build"))
+    assert (verbs(outcome), kinds(outcome)) == ([], ["finished"])
+
+
+def test_finished_is_told_once_however_it_is_worded_until_the_agent_has_moved_on() -> None:
+    first = after(said("finished", "done")).after
+    same = after(said("finished", "all is done"), first, now=NOW + 600)
+    assert kinds(same) == []
+    moved = after(said("finished", "the next is done"), same.after, since=NOW + 700, now=NOW + 1_200)
+    assert kinds(moved) == ["finished"]
+    between = after(said("working"), first, now=NOW + 600).after
+    assert kinds(after(said("finished", "done"), between, now=NOW + 1_200)) == ["finished"]
+
+
+def test_without_a_result_there_is_no_file() -> None:
+    outcome, kept = conclude(Health("s1"), sight(), POLICY, Answered(said("finished"), 1.0), FILE)
+    (told,) = outcome.tells
+    assert isinstance(told, AgentFinished)
+    assert (told.file, kept) == (None, None)
+
+
+# --- no answer ---
+
+
+@pytest.mark.parametrize(
+    ("declared", "then", "does"),
+    [
+        (TASK, None, "stop"),
+        (Agent(), None, "tell"),
+        (Agent(kind=Kind.LOOP), None, "tell"),
+        (TASK, End.TELL, "tell"),
+        (TASK, End.RESTART, "tell"),
+        (Agent(), End.STOP, "stop"),
+        (Agent(), End.RESTART, "restart"),
+    ],
+)
+def test_no_answer_in_time_is_told_and_dealt_with(declared: Agent, then: End | None, does: str) -> None:
+    outcome = after(NoAnswer(), policy=HealthPolicy(every_s=600, timeout_s=5, then=then), declared=declared)
+    (told,) = outcome.tells
+    assert isinstance(told, AgentUnresponsive)
+    assert (told.then, told.silent_s) == (does, 5)
+    assert "did not answer within 5 s" in told.reason
+    assert verbs(outcome) == ([] if does == "tell" else [does])
+    if does == "restart":
+        restart = only(outcome)
+        assert isinstance(restart, Restart)
+        assert (restart.counts, restart.spawn) == (True, "s1")
+
+
+def test_who_does_not_answer_is_told_once_until_it_does() -> None:
+    first = after(NoAnswer()).after
+    assert kinds(after(NoAnswer(), first)) == []
+    answers = after(said("working"), first)
+    assert kinds(answers) == ["progress"]
+    assert kinds(after(NoAnswer(), answers.after)) == ["unresponsive"]
+
+
+@pytest.mark.parametrize("seen", [{"parked": "its limit is reached"}, {"status": Activity.LIMITED}])
+def test_who_is_limited_meanwhile_need_not_answer(seen: dict[str, Any]) -> None:
+    outcome = after(NoAnswer(), declared=TASK, **seen)
+    assert (outcome.asks, outcome.tells) == ((), ())
+    assert "no answer within 120 s" in outcome.after.trouble
+
+
+# --- what is no sign of anything ---
+
+
+@pytest.mark.parametrize("result", [Failed("Not logged in"), Failed("limit", limited=True), Said("It goes well.")])
+def test_a_question_that_failed_says_nothing_of_the_agent(result: Result) -> None:
+    known = after(said("working")).after
+    outcome = after(result, known, declared=TASK, now=NOW + 600)
+    assert (outcome.asks, outcome.tells) == ((), ())
+    assert outcome.after.trouble
+    assert (outcome.after.state, outcome.after.asked_at) == ("working", NOW + 600)
+    assert after(said("working"), outcome.after).after.trouble == ""
+
+
+# --- remembering ---
+
+
+def test_what_is_remembered_is_of_one_session() -> None:
+    health = after(said("working", "half")).after
+    kept = json.loads(json.dumps(health.document()))
+    assert Health.read(kept, "s1") == health
+    assert Health.read(kept, "s2") == Health("s2")
+    assert Health.read({**kept, "later": 1}, "s1") == health
+
+
+@pytest.mark.parametrize("kept", [None, {}, [], "x", {"spawn": "s1", "asked_at": "now"}])
+def test_what_can_t_be_read_is_forgotten(kept: Any) -> None:
+    assert Health.read(kept, "s1") == Health("s1")

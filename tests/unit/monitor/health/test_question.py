@@ -1,0 +1,120 @@
+"""What a copy is asked, and what is made of answers as models give them."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.monitor.health.question import (
+    FORM,
+    SCHEMA,
+    SIDE_QUESTION,
+    SUMMARY_CHARACTERS,
+    Answer,
+    State,
+    question_for,
+    read_answer,
+)
+
+OBJECT = {"state": "blocked", "summary": "It needs a key.", "output": ""}
+PLAIN = json.dumps(OBJECT)
+BLOCKED = Answer(State.BLOCKED, "It needs a key.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN,
+        f"```json\n{PLAIN}\n```",
+        f"Sure! Here it is:\n\n{json.dumps(OBJECT, indent=2)}\n\nAnything else?",
+        f'{{"state": "working", "summary": "no, wait", "output": ""}} I mean: {PLAIN}',
+        f'{{"answer": {PLAIN}}}',
+        PLAIN.replace("blocked", " Blocked "),
+        f"{{ not json {{ {PLAIN}",
+        '{"output": "", "summary": "It needs a key.", "state": "blocked", "confidence": 0.9}',
+        f'{PLAIN} and {{"state": "dancing"}}',
+        '{"notes": {"tries": 2}, "state": "blocked", "summary": "It needs a key.", "output": ""}',
+    ],
+)
+def test_an_answer_is_found_however_it_is_wrapped(text: str) -> None:
+    assert read_answer(text) == BLOCKED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "It goes well.",
+        "state: finished",
+        '{"state": "dancing"}',
+        '{"state": null}',
+        '{"state": ["finished"]}',
+        '{"status": "finished"}',
+        '["finished"]',
+        '{"state": "finished"',
+        '{"a":' * 100_000,
+        '{"state": ' * 100_000,
+        "{" * 100_000 + '"state":',
+    ],
+)
+def test_what_is_no_answer_is_none(text: str) -> None:
+    assert read_answer(text) is None
+
+
+def test_an_object_of_the_program_comes_before_the_text() -> None:
+    assert read_answer('{"state": "working"}', OBJECT) == BLOCKED
+    for odd in (None, "finished", [OBJECT], {"state": 7}, {}):
+        assert read_answer(PLAIN, odd) == BLOCKED
+
+
+def test_a_result_may_hold_what_looks_like_an_answer() -> None:
+    output = f"wrote {{'state'}} and {PLAIN} into x.json"
+    text = json.dumps({"state": "finished", "summary": "Done.", "output": output})
+    assert read_answer(text) == Answer(State.FINISHED, "Done.", output)
+
+
+@pytest.mark.parametrize(
+    ("given_output", "kept"),
+    [(None, ""), ({"rows": 3}, '{"rows": 3}'), (["a", "ü"], '["a", "ü"]'), (7, "7"), ("\ud800x", "?x")],
+)
+def test_a_result_that_is_no_text_becomes_one(given_output: Any, kept: str) -> None:
+    answer = read_answer("", {"state": "finished", "summary": "a\n  b", "output": given_output})
+    assert answer == Answer(State.FINISHED, "a b", kept)
+
+
+def test_a_summary_is_short() -> None:
+    answer = read_answer("", {"state": "working", "summary": "word " * 1_000})
+    assert answer is not None
+    assert len(answer.summary) == SUMMARY_CHARACTERS
+
+
+@given(st.text(alphabet='{}[]":,\\state finished0\n', max_size=300))
+def test_nothing_that_is_said_raises(text: str) -> None:
+    read_answer(text)
+
+
+def test_the_form_is_what_is_read() -> None:
+    schema = json.loads(SCHEMA)
+    jsonschema.validate(OBJECT, schema)
+    for state in State:
+        jsonschema.validate({**OBJECT, "state": state.value}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**OBJECT, "state": "dancing"}, schema)
+
+
+def test_the_usual_question_says_all_that_a_copy_must_know() -> None:
+    usual = question_for()
+    assert usual.startswith(SIDE_QUESTION)
+    assert FORM in usual
+    for words in ("interrupted", "Do nothing", *(f"{state.value}:" for state in State)):
+        assert words in usual
+
+
+def test_a_question_of_one_s_own_demands_no_form() -> None:
+    own = question_for("Which file?")
+    assert own.startswith(SIDE_QUESTION)
+    assert own.endswith("\n\nWhich file?")
+    assert FORM not in own
