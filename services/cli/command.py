@@ -97,6 +97,10 @@ def _agents_or_all(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="all of them")
 
 
+def _anyway(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--anyway", action="store_true", help="now, though its account's usage limit is reached")
+
+
 def _for_spawn(parser: argparse.ArgumentParser) -> None:
     _agents_or_all(parser)
     prompt = parser.add_mutually_exclusive_group()
@@ -105,16 +109,19 @@ def _for_spawn(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", help="instead of the agent's own, this once")
     parser.add_argument("--backend", help="instead of the agent's own, this once")
     parser.add_argument("--dir", help="instead of the agent's own, this once; inside the allowed workspaces")
+    _anyway(parser)
 
 
 def _for_restart(parser: argparse.ArgumentParser) -> None:
     _agents(parser)
     parser.add_argument("--fresh", action="store_true", help="begin a new conversation")
+    _anyway(parser)
 
 
 def _for_resume(parser: argparse.ArgumentParser) -> None:
     _agent(parser)
     parser.add_argument("--conversation", metavar="ID", help="the agent's own id of it; default: its last one")
+    _anyway(parser)
 
 
 def _for_delete(parser: argparse.ArgumentParser) -> None:
@@ -174,12 +181,12 @@ def _spawn(options: argparse.Namespace) -> Iterator[Command]:
     said = {"model": options.model, "backend": options.backend, "dir": options.dir}
     said["prompt"] = _read(options.prompt_file) if options.prompt_file else options.prompt
     given = {key: value for key, value in said.items() if value is not None}
-    if options.all and (options.agent or given):
+    if options.all and (options.agent or given or options.anyway):
         raise MusterError("--all takes no names and nothing else that is to be otherwise")
     if options.all:
         yield SpawnAll()
         return
-    yield from (Spawn(agent=agent, **given) for agent in _named(options))
+    yield from (Spawn(agent=agent, anyway=options.anyway, **given) for agent in _named(options))
 
 
 def _stop(options: argparse.Namespace) -> Iterator[Command]:
@@ -231,8 +238,12 @@ def _read(path: str) -> str:
 _COMMANDS: dict[str, Callable[[argparse.Namespace], Iterator[Command]]] = {
     "spawn": _spawn,
     "stop": _stop,
-    "restart": lambda options: (Restart(agent=agent, fresh=options.fresh) for agent in options.agent),
-    "resume": lambda options: iter([Resume(agent=options.agent, conversation=options.conversation)]),
+    "restart": lambda options: (
+        Restart(agent=agent, fresh=options.fresh, anyway=options.anyway) for agent in options.agent
+    ),
+    "resume": lambda options: iter(
+        [Resume(agent=options.agent, conversation=options.conversation, anyway=options.anyway)]
+    ),
     "delete": lambda options: (
         Delete(agent=agent, purge_conversation=options.purge_conversation) for agent in options.agent
     ),

@@ -67,10 +67,23 @@ def as_text(found: Mapping[str, Any], paint: Paint, now: datetime, room: int | N
         "",
         *fitted(COLUMNS, _rows(found, paint), room),
     ]
+    if plans := found.get("plans"):
+        lines += ["", *(plain(each) for each in plans)]
     if subagents := found.get("subagents"):
         told = ", ".join(f"{plain(name)} {paint.status(plain(says))}" for name, says in subagents.items())
         lines += ["", f"subagents: {told}"]
+    if health := found.get("health"):
+        lines += ["", _asked(health, now)]
     return "\n".join(lines)
+
+
+def _asked(health: Mapping[str, Any], now: datetime) -> str:
+    """The last check of its work, by a copy of its conversation."""
+    asked = ago((now - datetime.fromisoformat(health["asked"])).total_seconds())
+    if health["trouble"]:
+        return f"asked how its work is {asked} ago, without an answer: {plain(health['trouble'])}"
+    said = f": {plain(health['summary'])}" if health["summary"] else ""
+    return f"asked how its work is {asked} ago: {plain(health['state'])}{said}"
 
 
 def _rows(found: Mapping[str, Any], paint: Paint) -> list[tuple[str, ...]]:

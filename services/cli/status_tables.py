@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from registry import EndedSession
+from registry import AgentRecord, EndedSession
 from services.cli.choosing import Choice
 from services.cli.fitting import Column, fitted
 from services.cli.report import REGISTRY, Report
 from services.cli.words import Paint, ago, plain
+from shared.fleet.accounts import account_of
 
 AGENTS = (
     Column("AGENT", least=16),
@@ -89,8 +90,17 @@ class Tables:
             plain(elsewhere or ""),
             paint.bad(", ".join(map(plain, record.drifts))) if record.drifts else "",
             plain((record.conversation or "")[:size]),
-            plain(record.activity_reason if doing else record.reason),
+            plain(self._why(agent, record)),
         )
+
+    def _why(self, agent: str, record: AgentRecord) -> str:
+        """What is told of it, and what holds it: its own usage limit, or another's on its account."""
+        told = record.activity_reason if record.is_running and record.activity else record.reason
+        if record.limit is not None:
+            return f"{limit_words(record, self.now)}; {told}"
+        account = account_of(self.report.fleet, agent, record.backend)
+        other = next((name for name, each in self.report.records.items() if each.limit and each.account == account), "")
+        return f"parked: {other} has hit a limit of the account {account!r}; {told}" if other else told
 
     def ended(self, at_most: int | None) -> Table:
         what = "sessions that ended"
@@ -115,6 +125,16 @@ class Tables:
             plain((session.conversation or "")[:size]),
             plain(session.reason),
         )
+
+
+def limit_words(record: AgentRecord, now: datetime) -> str:
+    """A usage limit in a few words: which, until when, and what then."""
+    words = f"{record.limit} limit" if record.limit != "usage" else "usage limit"
+    if record.limit_resets is not None:
+        left = (record.limit_resets - now).total_seconds()
+        words += f", resets in {ago(left)}" if left > 0 else f", reset {ago(-left)} ago"
+    left = (record.resumes - now).total_seconds() if record.resumes is not None else 0.0
+    return f"{words}, resumed in {ago(left)}" if left > 0 else words
 
 
 def fill(tables: Sequence[Table], room: int) -> tuple[list[str], str]:

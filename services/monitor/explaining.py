@@ -4,12 +4,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from services.monitor.fusion import Heard, Verdict
+from services.monitor.health.remembered import report
 from services.monitor.subject import Subject
 from services.monitor.told import told_of
 from shared.turn import Turn
 
 
-def explanation(turn: Turn, subject: Subject, verdict: Verdict) -> dict[str, Any]:
+def explanation(turn: Turn, subject: Subject, verdict: Verdict, plans: list[str]) -> dict[str, Any]:
     told = told_of(turn, subject.agent, subject.spawn)
     now = turn.now.timestamp()
     return {
@@ -22,7 +23,9 @@ def explanation(turn: Turn, subject: Subject, verdict: Verdict) -> dict[str, Any
         "reason": verdict.reason,
         "decided_by": verdict.winner.source.value if verdict.winner is not None else "",
         "evidence": [_piece(each, now) for each in verdict.heard],
+        "plans": plans,
         "subagents": {name: says.value for name, says in subject.hooked.subagents.items()},
+        "health": report(turn, subject.agent, subject.spawn),
     }
 
 

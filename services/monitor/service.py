@@ -1,4 +1,4 @@
-"""Looks at every agent of the fleet, and tells what each is doing. It changes nothing."""
+"""Looks at every agent of the fleet, tells what each is doing, and asks the spawner for what its policies want."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -7,15 +7,19 @@ from typing import Any, ClassVar
 
 from registry import AgentRecord, RegistryFile
 from registry.reading import Records
+from services.monitor.carer import Carer
 from services.monitor.ears import HOOKED, Ears
 from services.monitor.evidence import Source
 from services.monitor.explaining import explanation
 from services.monitor.fusion import Verdict, fuse
+from services.monitor.health.asking import Asking
+from services.monitor.health.peeking import Peeking
+from services.monitor.health.rounds import Rounds, left_alone
 from services.monitor.hearing import Whereabouts
 from services.monitor.rhythm import Rhythm
 from services.monitor.subject import Subject
 from services.monitor.told import TOLD, Question, tell, tell_end, told_of
-from shared.commands import Explain
+from shared.commands import Explain, Peek
 from shared.errors import MusterError
 from shared.events import Data
 from shared.fleet import Backend, Fleet, FleetFile
@@ -42,7 +46,14 @@ class Monitor:
     owns: ClassVar[tuple[Topic, ...]] = ()
 
     def __init__(
-        self, fleet_file: FleetFile, registry: RegistryFile, tmux: Tmux, journal: Journal, spool: Spool, log: Log
+        self,
+        fleet_file: FleetFile,
+        registry: RegistryFile,
+        tmux: Tmux,
+        journal: Journal,
+        spool: Spool,
+        log: Log,
+        asking: Asking,
     ) -> None:
         self._fleet_file = fleet_file
         self._records = Records(registry, journal)
@@ -52,6 +63,10 @@ class Monitor:
         self._processes: Processes | None = None
         self._rhythm = Rhythm()
         self._ears = Ears(spool)
+        self._carer = Carer(journal)
+        self._rounds, self._peeking = Rounds(asking), Peeking(asking)
+        self._unclear: set[str] = set()
+        """Agents of which nothing is to be concluded this turn: they are just ending, or not recorded yet."""
 
     def states(self) -> Iterable[Data]:
         return ()
@@ -61,6 +76,7 @@ class Monitor:
         fleet = self._fleet_file.fleet
         now = turn.now.timestamp()
         self._processes = None
+        self._unclear.clear()
         records = self._records.read(turn)
         panes = self._tmux.glance(fleet.stamp)
         self._meet(turn, fleet, records, panes)
@@ -73,6 +89,14 @@ class Monitor:
         for agent, subject in self._subjects.items():
             with self._minding(turn, agent):
                 self._judge(turn, fleet, subject, panes[agent], records.get(agent), now)
+        watched = {agent: subject for agent, subject in self._subjects.items() if agent not in self._unclear}
+        self._carer.tend(turn, fleet, watched, panes, records, self._minding)
+        self._rounds.begin(turn, fleet, panes)
+        parked = left_alone(turn, fleet, self._carer)
+        for agent, subject in watched.items():
+            with self._minding(turn, agent):
+                self._rounds.visit(turn, fleet, subject, panes[agent], records.get(agent), parked)
+                self._tell(turn, fleet, subject, records.get(agent))
         self._ears.remember(turn, self._subjects, panes)
         for agent in [key.removeprefix(TOLD) for key, kept in turn.memory.items() if key.startswith(TOLD) and kept]:
             if agent not in panes:
@@ -80,11 +104,12 @@ class Monitor:
             elif agent not in self._subjects and told_of(turn, agent, panes[agent].spawn or "") is not None:
                 # Its backend is not known any more.
                 tell(turn, agent, panes[agent].spawn or "", fuse([], now), None, {})
+        self._peeking.begin(turn)
         for asked in turn.asked:
-            if isinstance(asked.command, Explain):
+            if isinstance(asked.command, Explain | Peek):
                 with self._minding(turn, asked.command.agent):
-                    self._explain(turn, asked, asked.command.agent, records, panes)
-                if asked.request.id not in turn.answers:
+                    self._serve(turn, asked, asked.command, records, panes)
+                if asked.request.id not in turn.answers.keys() | turn.held.keys():
                     turn.answer(asked, turn.complaint, code="refused")
         turn.again_at(turn.now + timedelta(seconds=self._rhythm.next_look_s(now)))
 
@@ -137,13 +162,20 @@ class Monitor:
     ) -> None:
         backend = fleet.backends[subject.backend]
         if subject.is_ending(pane, now):
+            self._unclear.add(subject.agent)
             return
         verdict = subject.judge(backend, pane, record, now)
         self._rhythm.note(pane, verdict, now)
         if verdict.again_at is not None:
             turn.again_at(turn.now + timedelta(seconds=max(0.05, verdict.again_at - now)))
         if (record is None or record.spawn != subject.spawn) and 0 <= now - subject.met < RECORDED_WITHIN_S:
+            self._unclear.add(subject.agent)
+
+    def _tell(self, turn: Turn, fleet: Fleet, subject: Subject, record: AgentRecord | None) -> None:
+        if subject.verdict is None:
             return
+        verdict = self._carer.as_told(turn, subject.agent, subject.verdict)
+        backend = fleet.backends[subject.backend]
         question = self._question(backend, subject, verdict) if verdict.status is Activity.NEEDS_APPROVAL else None
         tell(turn, subject.agent, subject.spawn, verdict, question, subject.hooked.subagents, record)
 
@@ -166,19 +198,29 @@ class Monitor:
             shown_since=asking.get(Source.SCREEN, 0.0),
         )
 
-    # --- explaining ---
+    # --- being asked ---
 
-    def _explain(
-        self, turn: Turn, asked: Asked, agent: str, records: Mapping[str, AgentRecord], panes: Mapping[str, Pane]
+    def _serve(
+        self,
+        turn: Turn,
+        asked: Asked,
+        command: Explain | Peek,
+        records: Mapping[str, AgentRecord],
+        panes: Mapping[str, Pane],
     ) -> None:
+        fleet, agent = self._fleet_file.fleet, command.agent
         subject = self._subjects.get(agent)
         verdict = subject.verdict if subject is not None else None
         if subject is None or verdict is None:
-            known = agent in records or agent in panes or agent in self._fleet_file.fleet.agents
+            known = agent in records or agent in panes or agent in fleet.agents
             said = _why_not_watched(agent, records.get(agent), panes.get(agent), is_known=known)
-            turn.answer(asked, said, code="refused" if known else "unknown_agent")
+            self._peeking.refuse(turn, asked, said, code="refused" if known else "unknown_agent")
             return
-        found: dict[str, Any] = explanation(turn, subject, verdict)
+        if isinstance(command, Peek):
+            self._peeking.serve(turn, fleet, asked, command, subject, records.get(agent))
+            return
+        plans = self._carer.plans(turn, self._fleet_file.fleet, subject)
+        found: dict[str, Any] = explanation(turn, subject, self._carer.as_told(turn, agent, verdict), plans)
         turn.answer(asked, f"{agent} is {verdict.status.value}: {verdict.reason}", **found)
 
 
@@ -198,4 +240,6 @@ def _why_not_watched(agent: str, record: AgentRecord | None, pane: Pane | None, 
         return (
             f"{agent} was not started yet" if is_known else f"there is no agent {agent!r}; `muster status` lists them"
         )
+    if record.is_running:
+        return f"{agent} does not run any more: its session is gone"
     return f"{agent} does not run: {record.status.value} since {record.since:%Y-%m-%d %H:%M:%S %Z}, {record.reason}"

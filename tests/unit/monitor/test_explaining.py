@@ -22,7 +22,7 @@ def test_every_piece_is_there_and_what_was_made_of_it() -> None:
         Evidence(Source.HOOKS, Activity.WORKING, NOW - 3.25, "it uses Bash"),
     ]
     taken = turn()
-    explained = explanation(taken, subject(main=Activity.WORKING, a1=Activity.WAITING), fuse(found, NOW))
+    explained = explanation(taken, subject(main=Activity.WORKING, a1=Activity.WAITING), fuse(found, NOW), [])
     assert (explained["agent"], explained["backend"], explained["version"]) == ("builder", "claude", "2.1.197")
     assert (explained["status"], explained["decided_by"]) == ("working", "hooks")
     assert explained["reason"] == "it uses Bash"
@@ -42,7 +42,7 @@ def test_since_is_what_was_told() -> None:
     taken, verdict = turn(now=NOW + 60), Verdict(Activity.UNKNOWN, None, ())
     tell(first := turn(), "builder", "s1", verdict, None, {})
     taken.memory = first.kept
-    explained = explanation(taken, subject(), verdict)
+    explained = explanation(taken, subject(), verdict, [])
     assert explained["since"] == START.isoformat()
     assert (explained["decided_by"], explained["evidence"]) == ("", [])
     assert explained["reason"] == "nothing that can be seen of it tells"

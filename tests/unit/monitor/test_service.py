@@ -159,6 +159,7 @@ def test_a_rule_that_is_edited_is_in_force_on_a_screen_that_stays(world: World) 
     world.turn(after=60)
     world.declare(AGENTS, **signs("out of credits"))
     assert told(world.turn(after=60)) == [("builder", "limited")]
+    assert told(world.turn(after=2)) == [("builder", "limit_hit")]
     world.path.write_text("agents: [broken")
     assert told(world.turn(after=60)) == [], "the last good one stays in force"
     world.declare(AGENTS)

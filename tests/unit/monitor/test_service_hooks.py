@@ -49,7 +49,7 @@ def test_a_call_made_while_nobody_listened_is_told_later(world: World) -> None:
     world.turn()
     world.calls_a_hook("UserPromptSubmit")
     world.restarts()
-    assert told(world.turn(after=3600)) == [("builder", "working")]
+    assert told(world.turn(after=600)) == [("builder", "working")]
 
 
 def test_what_an_earlier_session_was_heard_of_says_nothing_of_the_next(world: World) -> None:

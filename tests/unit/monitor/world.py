@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from registry import AgentRecord, RegistryFile
+from services.monitor.health.asking import Asking
 from services.monitor.service import Monitor
-from shared.commands import Explain, Reply
+from shared.commands import Command, Explain, Reply
 from shared.desk import request_of
 from shared.events import Event, StatusChanged
 from shared.fleet import FleetFile
@@ -66,13 +67,14 @@ class World:
         self._calls = 0
         self.records = True
         """Whether somebody records what is told."""
+        self.asking = Asking(self.fleet_file.fleet.home / "peeks", lambda: None)
         self.restarts()
 
     def restarts(self) -> None:
         """The monitor, as a new process."""
         registry = RegistryFile(self.registry.path)
         tmux = cast(Tmux, self.tmux)
-        self.service = Monitor(self.fleet_file, registry, tmux, self.journal, self.spool, Log("monitor"))
+        self.service = Monitor(self.fleet_file, registry, tmux, self.journal, self.spool, Log("monitor"), self.asking)
 
     # --- what others do ---
 
@@ -119,10 +121,10 @@ class World:
 
     # --- turns ---
 
-    def turn(self, *explain: str, after: float = 1.0, commits: bool = True) -> Turn:
+    def turn(self, *explain: str, after: float = 1.0, commits: bool = True, asks: Sequence[Command] = ()) -> Turn:
         self.now += timedelta(seconds=after)
         space = self.fleet_file.fleet.space
-        commands = [Explain(agent=agent, id=f"r-{agent}") for agent in explain]
+        commands = [*asks, *(Explain(agent=agent, id=f"r-{agent}") for agent in explain)]
         asked = [Asked(request_of(space, each, self.now.timestamp()), each) for each in commands]
         turn = Turn("monitor", self.now, poll=False, heard=[], asked=asked, memory=self.memory)
         self.service.step(turn)
