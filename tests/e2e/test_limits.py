@@ -96,7 +96,7 @@ def went_on_once(fleet: RunningFleet, agent: str, prompt: str, how: str) -> floa
 
 def test_an_account_is_held_and_its_agents_go_on_once_each_in_turn(fleet: RunningFleet) -> None:
     watcher = fleet.watch()
-    for agent, words in (("plain", "limit 14"), ("menu", "limit 14 menu"), ("auto", "limit 14 auto")):
+    for agent, words in (("plain", "limit 20"), ("menu", "limit 20 menu"), ("auto", "limit 20 auto")):
         say(fleet, agent, words)
     for agent in ("plain", "menu", "auto"):
         is_doing(fleet, agent, "limited")

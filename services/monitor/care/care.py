@@ -41,7 +41,7 @@ class Care:
         try:
             limits, troubled = kept["limits"], kept["troubled"]
             return cls(
-                Limits(_read(Held, limits["held"]) if limits.get("held") else None, limits.get("over_at", 0.0)),
+                _read(Limits, {**limits, "held": _read(Held, limits["held"]) if limits.get("held") else None}),
                 _read(Troubled, {**troubled, "trouble": Trouble(troubled["trouble"]) if troubled["trouble"] else None}),
                 _read(Silence, kept["silence"]),
                 _read(Stall, kept["stall"]),

@@ -13,6 +13,7 @@ from services.monitor.care.sight import Outcome, Sight
 from services.monitor.limits.held import Held
 from services.monitor.limits.holding import (
     AT_LEAST_S,
+    FAR_S,
     REFUSALS,
     TAKES_UP_WITHIN_S,
     TOLD_AFTER_S,
@@ -401,7 +402,7 @@ class Pretended:
     looks=st.lists(st.floats(0.3, 30), min_size=5, max_size=30),
     restarts=st.sets(st.integers(0, 100)),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_every_agent_goes_on_and_is_prompted_once_at_most(
     reset_in: int, by_itself: float | None, delay: float, looks: list[float], restarts: set[int]
 ) -> None:
@@ -423,13 +424,50 @@ def test_every_agent_goes_on_and_is_prompted_once_at_most(
     assert len(agent.prompts) == 1
 
 
+@given(
+    slow=st.floats(0, 40),
+    resets=st.lists(st.floats(-60, 3_000), min_size=1, max_size=6),
+    screen_only=st.booleans(),
+    looks=st.lists(st.floats(0.4, 5), min_size=5, max_size=20),
+    restarts=st.sets(st.integers(0, 300)),
+)
+@settings(max_examples=150, deadline=None)
+def test_who_is_refused_for_ever_is_asked_a_bounded_number_of_times(
+    slow: float, resets: list[float], screen_only: bool, looks: list[float], restarts: set[int]
+) -> None:
+    """However long it tries before it says so, and whatever it says of its reset each time."""
+    limits, now, told = Limits(), NOW, list[str]()
+    prompts, works_until, said_at, promised = 0, 0.0, NOW - 10, NOW + 60
+    near = [each for each in resets if each < FAR_S] or [0.0]  # one that is far off would be a new limit
+    answers: dict[str, Reply] = {}
+    for place in range(1_500):
+        if works_until and now >= works_until:
+            works_until, said_at, promised = 0.0, now, now + near[prompts % len(near)]
+        words = claim(promised, at=said_at, by_file=not screen_only, said=f"resets at {promised}")
+        seen = sight(LIMITED, said_at, now=now, claim=words, answers=answers)
+        if works_until:
+            seen = sight(WORKING, works_until - slow, now=now, answers=answers)
+        outcome = decide(limits, seen, POLICY)
+        told += kinds(outcome)
+        for command, _ in outcome.asks:
+            answers |= reply(str(command.id))
+            prompts, works_until = prompts + 1, now + slow
+        limits = _restarted(outcome) if place in restarts else outcome.after
+        if "limit_stuck" in told:
+            break
+        step = looks[place % len(looks)]
+        now = max(now + step, min(outcome.look_at or now + step, now + 1_000) if not works_until else now + step)
+    assert told[-1] == "limit_stuck"
+    assert prompts <= POLICY.tries
+
+
 def _restarted(outcome: Outcome[Limits]) -> Limits:
     document = json.loads(json.dumps(asdict(Care(limits=outcome.after))))
     return Care.read(document).limits
 
 
 def test_what_is_remembered_is_read_back() -> None:
-    care = Care(limits=asked()[0])
+    care = Care(limits=replace(asked()[0], over_at=1.0, over_said="x", tries=2))
     assert Care.read(json.loads(json.dumps(care.document()))) == care
     assert Care.read({"limits": {"held": {"nonsense": 1}}}) == Care()
     assert Care.read(None) == Care()
