@@ -12,7 +12,8 @@ from tests.fixtures.broker import Broker, Client, running_broker
 SPACE = Space("box")
 WRITES = [
     # topic, who may
-    ("muster/box/command/stop", {FRONT_DESK, "operator", "registrar"}),
+    ("muster/box/command/stop", {FRONT_DESK, "operator", "registrar", "monitor"}),
+    ("muster/box/command/park", {FRONT_DESK, "operator", "monitor"}),
     ("muster/box/command/replay", {*SERVICES, "operator"}),
     ("muster/other/command/stop", set()),
     ("muster/other/command/replay", set(SERVICES)),

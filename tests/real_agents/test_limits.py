@@ -23,7 +23,7 @@ from tests.fixtures.fleet import RunningFleet
 from tests.real_agents.clis import Claude, Codex, Gemini, Opencode
 from tests.real_agents.crew import Crew, Member, crew
 
-pytestmark = [pytest.mark.real_agent, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.real_agent, pytest.mark.waits_long, pytest.mark.timeout(600)]
 
 NEWER = replace(Claude(), version="2.1.325")
 MEMBERS = {
