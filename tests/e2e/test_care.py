@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from shared.journal import Journal
 from tests.e2e.watching import is_doing, say
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
@@ -64,11 +63,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFleet]:
 
 def told(fleet: RunningFleet, agent: str, source: str = "monitor") -> list[dict[str, Any]]:
     """What was told of an agent from the beginning, by the journal."""
-    journal = Journal(fleet.fleet.journal, "cli")
-    try:
-        found = [json.loads(entry.payload)["data"] for entry in journal.entries(source, 0)]
-    finally:
-        journal.close()
+    found = fleet.told(source)
     return [each for each in found if each.get("agent") == agent]
 
 

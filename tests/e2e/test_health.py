@@ -53,11 +53,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFleet]:
 
 def works(fleet: RunningFleet, agent: str) -> list[dict[str, Any]]:
     """What was told of its work; the journal has it from the beginning."""
-    journal = Journal(fleet.fleet.journal, "cli")
-    try:
-        found = [json.loads(entry.payload)["data"] for entry in journal.entries("monitor", 0)]
-    finally:
-        journal.close()
+    found = fleet.told()
     wanted = ("progress", "finished", "unresponsive")
     return [each for each in found if each["agent"] == agent and each["kind"] in wanted]
 

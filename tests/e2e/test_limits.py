@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from services.cli import supervision
-from shared.journal import Journal
 from shared.tmux.server import end_server
 from tests.e2e.watching import events, is_doing, say, story
 from tests.fixtures.broker import wait_until
@@ -68,11 +67,7 @@ def resets(fleet: RunningFleet, agent: str) -> float:
 
 def told(fleet: RunningFleet, agent: str) -> list[dict[str, Any]]:
     """What the monitor told of an agent's limits, from the beginning, by the journal."""
-    journal = Journal(fleet.fleet.journal, "cli")
-    try:
-        found = [json.loads(entry.payload)["data"] for entry in journal.entries("monitor", 0)]
-    finally:
-        journal.close()
+    found = fleet.told()
     return [each for each in found if each["agent"] == agent and each["kind"].startswith("limit_")]
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import psutil
 
-from shared.journal import Journal
 from shared.processes import Processes, program_in
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import ROOT, RunningFleet, Watcher
@@ -61,11 +60,7 @@ def dialog(fleet: RunningFleet, agent: str, text: str) -> None:
 
 def told(fleet: RunningFleet, agent: str) -> list[str]:
     """The same by the journal, from the beginning."""
-    journal = Journal(fleet.fleet.journal, "cli")
-    try:
-        found = [json.loads(entry.payload)["data"] for entry in journal.entries("monitor", 0)]
-    finally:
-        journal.close()
+    found = fleet.told()
     return [_what(each) for each in found if each["agent"] == agent]
 
 

@@ -4,7 +4,6 @@ All programs are limited in one fleet at the same time, in detached sessions, tw
 most of the time is spent waiting for one reset.
 """
 
-import json
 import signal
 import time
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,6 @@ from typing import Any
 import pytest
 
 from services.cli import supervision
-from shared.journal import Journal
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 from tests.real_agents.clis import Claude, Codex, Gemini, Opencode
@@ -66,11 +64,7 @@ def _doing(fleet: RunningFleet, agent: str) -> str | None:
 
 
 def told(fleet: RunningFleet, agent: str, kind: str = "limit_") -> list[dict[str, Any]]:
-    journal = Journal(fleet.fleet.journal, "cli")
-    try:
-        found = [json.loads(entry.payload)["data"] for entry in journal.entries("monitor", 0)]
-    finally:
-        journal.close()
+    found = fleet.told()
     return [each for each in found if each["agent"] == agent and each["kind"].startswith(kind)]
 
 
