@@ -141,10 +141,11 @@ def _told_anew(held: Held, claim: Claim, now: float, policy: LimitPolicy) -> Hel
     is_anew = claim.by_file and claim.at > held.since + SAME_S
     is_news = held.resets_at is None or claim.said != held.said or is_anew
     later = claim.resets_at is not None and claim.resets_at > (held.resets_at or 0.0) + MOVES_S and is_news
-    held = replace(held, continues=claim.continues, scope=held.scope or claim.scope, model=held.model or claim.model)
+    # Whatever it worked on since, it was refused.
+    held = replace(held, continues=claim.continues, worked=False)
     if not (again or later):
-        return held
-    moved = replace(held, since=claim.at, said=claim.said or held.said, stuck=False, worked=False)
+        return replace(held, scope=held.scope or claim.scope, model=held.model or claim.model)
+    moved = replace(held, since=claim.at, said=claim.said or held.said, stuck=False)
     if later:
         until = resume_at(claim.resets_at, claim.exact_to_s, claim.at, policy)
         moved = replace(moved, resets_at=claim.resets_at, exact_to_s=claim.exact_to_s, resume_at=until)

@@ -156,6 +156,8 @@ def test_a_banner_out_of_sight_for_a_moment_is_no_turn() -> None:
     assert kinds(decide(hit(), early, POLICY)) == []
     worked = decide(hit(), sight(WORKING, NOW + 50, now=NOW + 51), POLICY).after
     assert kinds(decide(worked, early, POLICY)) == ["limit_lifted"]
+    refused = decide(worked, limited(claim=claim(RESET, at=NOW + 52), now=NOW + 53), POLICY).after
+    assert kinds(decide(refused, early, POLICY)) == [], "what it worked on was refused"
 
 
 def test_at_its_time_who_is_not_limited_any_more_is_left_alone_unless_that_only_seems_so() -> None:
