@@ -29,15 +29,22 @@ MEMBERS = {
     "session-two": Member(Claude(), "older", "five_hour"),
     "model-one": Member(NEWER, "newer", "seven_day_opus"),
     "model-two": Member(NEWER, "newer", "seven_day_opus"),
+    "week": Member(Claude(), "week", "seven_day"),
+    "opus": Member(Claude(), "opus", "seven_day_opus"),
     "weekly": Member(NEWER, "weekly", "seven_day"),
+    "hours": Member(NEWER, "hours", "five_hour"),
     "codex-one": Member(Codex(), "codex", "usage"),
     "codex-two": Member(Codex(), "codex", "usage"),
     "opencode": Member(Opencode(), "opencode", "usage"),
 }
-RESUMED = ["session-one", "session-two", "model-one", "model-two", "codex-one", "codex-two"]
-BY_ITSELF = {"weekly": "usage limit has reset", "opencode": ""}
+SIBLINGS = ["session-one", "session-two", "model-one", "model-two", "codex-one", "codex-two"]
+RESUMED = [*SIBLINGS, "week", "opus"]
+BY_ITSELF = {"weekly": "usage limit has reset", "hours": "usage limit has reset", "opencode": ""}
 """Who goes on by itself, and what it tells its model then: opencode only asks again."""
-SCOPES = {"session": "session", "model": "Opus", "weekly": "weekly", "codex": "usage", "opencode": ""}
+SCOPES = {
+    **{"session": "session", "week": "weekly", "opus": "Opus", "model": "Opus", "weekly": "weekly", "hours": "5-hour"},
+    **{"codex": "usage", "opencode": ""},
+}
 GAP_S, SLACK_S = 4.0, 2.0
 LIMITS = {"slack_s": SLACK_S, "gap_s": GAP_S, "patience_s": 240}
 READY_S, TOLD_S, OVER_S = 120.0, 60.0, 240.0
@@ -100,11 +107,11 @@ def test_every_program_is_held_and_goes_on_exactly_once(tmp_path: Path) -> None:
 
 def test_the_same_with_monitor_spawner_and_broker_killed_in_between(tmp_path: Path) -> None:
     """While the limits hold, and once more while the agents are brought to go on."""
-    with at_work({name: MEMBERS[name] for name in RESUMED}, tmp_path) as on_board:
+    with at_work({name: MEMBERS[name] for name in SIBLINGS}, tmp_path) as on_board:
         until = shortly_before_a_minute(30)
         _limit_all(on_board, until)
-        for agent in RESUMED:
-            if agent in (RESUMED[0], RESUMED[1]):
+        for agent in SIBLINGS:
+            if agent in SIBLINGS[:2]:
                 kill_and_wait(on_board.fleet, "monitor", "spawner", "broker")
             _was_resumed_once(on_board, agent, until)
 
