@@ -17,7 +17,7 @@ STARTS_PROGRAMS = (
     "services.cli.supervision",
     "services.cli.test",
     "services.cli.bootstrap",
-    "services.monitor.health.running",
+    "shared.running",
 )
 """The modules that may import `subprocess`."""
 
@@ -35,6 +35,7 @@ IMPURE_IMPORTS = {
     *("subprocess", "socket", "os", "shutil", "tempfile", "io", "sqlite3", "threading", "queue", "asyncio"),
     *("random", "secrets", "uuid", "logging", "signal", "select", "selectors", "urllib", "http"),
     *("shared.journal", "shared.bus", "shared.log", "shared.loop", "shared.inbox", "shared.process", "paho", "psutil"),
+    "shared.running",
 }
 CLOCKS = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "now", "utcnow", "today", "sleep"}
 FILE_METHODS = {

@@ -1,22 +1,19 @@
 """Puts questions to copies of conversations, beside the monitor's own work: few at once, the others wait in line."""
 
-import os
 import shutil
-import signal
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from services.monitor.health.forks import Answered, CannotAsk, Ended, Failed, NoAnswer, Result
 from services.monitor.health.query import Query
-from services.monitor.health.running import run
 from shared.broker import private
 from shared.fleet.placeholders import fill
 from shared.ids import new_id
-from shared.processes import Processes, environment_of
+from shared.processes import end_marked
+from shared.running import run
 
 AT_ONCE = 2
 """Each may take half a gigabyte of memory."""
@@ -49,10 +46,8 @@ class Asking:
     def tidy(self) -> None:
         """End and remove what an earlier monitor left, when it was killed. Before anything is asked."""
         left = list(self._directory.iterdir()) if self._directory.is_dir() else []
-        for process in Processes.look() if left else ():
-            if environment_of(process).get(MARK, "").startswith(f"{self._directory}/"):
-                with suppress(ProcessLookupError):
-                    os.kill(process.pid, signal.SIGKILL)
+        if left:
+            end_marked(MARK, self._directory)
         for each in left:
             shutil.rmtree(each, ignore_errors=True)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.errors import MusterError
+from shared.running import Ended as Ended  # noqa: PLC0414 - those who read a copy find it here
 
 LIMITED = re.compile(
     r"rate.?limit|usage.?limit|hit your .*limit|limit reached|quota|out of budget|resource.?exhausted|\b429\b",
@@ -34,15 +35,6 @@ class Prepared:
 
     env: Mapping[str, str | None] = field(default_factory=dict, repr=False)
     transcript: Path | None = None
-
-
-@dataclass(frozen=True)
-class Ended:
-    """What a program left: its status (None: it was ended), and what it wrote."""
-
-    status: int | None
-    out: str
-    err: str
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import Any
 import psutil
 import pytest
 
-from services.monitor.health import running
 from services.monitor.health.asking import MARK, Asking
 from services.monitor.health.forks import CannotAsk, Ended, Failed, Fork, NoAnswer, Original, Prepared, Said
 from services.monitor.health.query import Query
-from services.monitor.health.running import AT_MOST_BYTES, LAST_BYTES
+from shared import running
+from shared.running import AT_MOST_BYTES, LAST_BYTES
 from tests.fixtures.broker import wait_until
 
 ENV = {"PATH": os.environ["PATH"]}

@@ -11,16 +11,24 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from services.monitor.health.forks import Ended
 from shared.orphans import end_with_parent
 
 AT_MOST_BYTES = 1 << 20
-"""Of its output, from the beginning."""
+"""Of its output, from the beginning, unless more is asked for."""
 LAST_BYTES = 1 << 16
 """Of its complaints, from the end: that is where they say what it was."""
 LOOKS_S = 0.1
 GOES_WITHIN_S = 2.0
 """Who is told to end has so long before it is killed."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a program left: its status (None: it was ended), and what it wrote."""
+
+    status: int | None
+    out: str
+    err: str
 
 
 @dataclass
@@ -50,9 +58,16 @@ def run(
     timeout_s: float,
     cancelled: threading.Event,
     is_hopeless: Callable[[str], bool] = lambda _complaints: False,
+    *,
+    at_most_bytes: int = AT_MOST_BYTES,
+    ends_with_us: bool = True,
 ) -> Ended:
     """What came of it. Its status is None where it was ended: after its time, when somebody cancels it, or where its
-    complaints say that it is hopeless. Nothing of its group is left. May raise OSError."""
+    complaints say that it is hopeless. Nothing of its group is left. May raise OSError.
+
+    `ends_with_us`: also when this process is killed. That costs a whole copy of this process for each start, so what is
+    started all the time is marked by a variable instead, and looked for by the next one: `shared.processes.end_marked`.
+    """
     with (stdin or Path(os.devnull)).open("rb") as given:
         process = subprocess.Popen(
             argv,
@@ -62,9 +77,9 @@ def run(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,  # its children are in its group, and are ended with it
-            preexec_fn=end_with_parent,  # noqa: PLW1509 - one system call, and nothing that takes a lock
+            preexec_fn=end_with_parent if ends_with_us else None,  # noqa: PLW1509 - one system call, and no lock
         )
-    out, err = Written(AT_MOST_BYTES), Written(LAST_BYTES, last=True)
+    out, err = Written(at_most_bytes), Written(LAST_BYTES, last=True)
     with process, selectors.DefaultSelector() as pipes:
         for pipe, written in ((process.stdout, out), (process.stderr, err)):
             assert pipe is not None  # noqa: S101 - for the type checker
