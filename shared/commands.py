@@ -66,7 +66,7 @@ class Spawn(AgentCommand):
 
     verb = "spawn"
     owner = "spawner"
-    askers = ("registrar",)
+    askers = ("registrar", "handoff")
 
     prompt: str | None = Field(default=None, description="Instead of the agent's own.")
     model: str | None = Field(default=None, max_length=200, description="Instead of the agent's own.")
@@ -92,7 +92,7 @@ class Stop(AgentCommand):
 
     verb = "stop"
     owner = "spawner"
-    askers = ("registrar", "monitor")
+    askers = ("registrar", "monitor", "handoff")
 
     spawn: Id | None = Field(default=None, description=ONLY_THIS)
 
@@ -116,13 +116,19 @@ class Restart(AgentCommand):
 
     verb = "restart"
     owner = "spawner"
-    askers = ("monitor",)
+    askers = ("monitor", "handoff")
 
     spawn: Id | None = Field(default=None, description=ONLY_THIS)
     counts: bool = Field(
         default=False, description="As after a death: with backoff, and within the agent's restart limits."
     )
     fresh: bool = Field(default=False, description="Begin a new conversation.")
+    prompt: str | None = Field(
+        default=None, description="Instead of the agent's own, where a new conversation is begun, until it is stopped."
+    )
+    model: str | None = Field(
+        default=None, max_length=200, description="Instead of the agent's own, until it is stopped."
+    )
     anyway: bool = Field(default=False, description=THOUGH_LIMITED)
 
 
@@ -185,7 +191,7 @@ class Send(AgentCommand):
     verb = "send"
     owner = "spawner"
     or_else = ("text",)
-    askers = ("monitor",)
+    askers = ("monitor", "handoff")
     changes_session = False
 
     spawn: Id | None = Field(default=None, description=ONLY_THIS)
@@ -312,6 +318,46 @@ class Peek(Command):
     timeout_s: float | None = Field(default=None, gt=0, le=3600, description="Instead of the agent's own.")
 
 
+class LoopCommand(Command):
+    """About one loop, which need not be named where there is only one."""
+
+    owner = "handoff"
+
+    loop: Id | None = Field(default=None, description="Needed where the fleet file has several.")
+
+
+class PhaseShow(Command):
+    """Answer how far each loop is: its phases, its remote, and what waits to be said to whom."""
+
+    verb = "phase_show"
+    owner = "handoff"
+
+    loop: Id | None = Field(default=None, description="Only this one.")
+
+
+class PhaseNext(LoopCommand):
+    """End the phase that a loop is in, and begin the next one; after the last one the loop is complete."""
+
+    verb = "phase_next"
+
+
+class PhaseSet(LoopCommand):
+    """Begin a phase of a loop, whichever it is in."""
+
+    verb = "phase_set"
+
+    phase: str = Field(min_length=1, max_length=200, description="Its name, or its number, counted from 1.")
+
+
+class Poll(Command):
+    """Ask the git remotes of loops now, and not when it is time: a hook of the remote can say that it moved."""
+
+    verb = "poll"
+    owner = "handoff"
+
+    loop: Id | None = Field(default=None, description="Only this one's.")
+
+
 class Rebuild(Command):
     """Write the registry anew from the journal, tmux and the agents' files; the old file is set aside."""
 
@@ -339,6 +385,7 @@ VERBS: Mapping[str, type[Command]] = {
         *(Spawn, SpawnAll, Stop, StopAll, Restart, Resume, Delete, Forget, Adopt),
         *(Send, Interrupt, Approve, Deny),
         *(Park, Unpark),
+        *(PhaseShow, PhaseNext, PhaseSet, Poll),
         *(Reconcile, Explain, Peek, Rebuild, Replay),
     )
 }
@@ -355,8 +402,8 @@ class Reply(BaseModel):
     said: str = Field(description="What was done, or what is wrong and what to do about it.")
     code: str = Field(
         default="ok",
-        description="`ok`, `waiting`, `malformed`, `unknown_verb`, `unknown_agent`, `unknown_service`, `refused`,"
-        " `expired` or `retained`.",
+        description="`ok`, `waiting`, `malformed`, `unknown_verb`, `unknown_agent`, `unknown_service`,"
+        " `unknown_loop`, `refused`, `expired` or `retained`.",
     )
     final: bool = Field(default=True, description="False: it is under way, `said` tells what it waits for; more comes.")
     result: dict[str, Any] = {}

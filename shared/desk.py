@@ -167,7 +167,7 @@ def read_command(kind: type[Command], payload: bytes) -> Command:
 def _example(kind: type[Command]) -> str:
     samples = {
         **{"agent": "builder", "service": "spawner", "session": "work", "text": "run the tests", "account": "claude"},
-        **{"after": 0, "until": "2026-01-31T09:30:00Z"},
+        **{"after": 0, "until": "2026-01-31T09:30:00Z", "phase": "second"},
     }
     wanted = [name for name, field in kind.model_fields.items() if field.is_required()]
     needed = [f"{json.dumps(name)}: {json.dumps(samples[name])}" for name in [*wanted, *kind.or_else]]

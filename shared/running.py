@@ -4,12 +4,14 @@ import os
 import selectors
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from shared.orphans import end_with_parent
 
@@ -54,7 +56,7 @@ def run(
     argv: Sequence[str],
     env: Mapping[str, str],
     workspace: Path,
-    stdin: Path | None,
+    stdin: Path | bytes | None,
     timeout_s: float,
     cancelled: threading.Event,
     is_hopeless: Callable[[str], bool] = lambda _complaints: False,
@@ -68,7 +70,7 @@ def run(
     `ends_with_us`: also when this process is killed. That costs a whole copy of this process for each start, so what is
     started all the time is marked by a variable instead, and looked for by the next one: `shared.processes.end_marked`.
     """
-    with (stdin or Path(os.devnull)).open("rb") as given:
+    with _opened(stdin) as given:
         process = subprocess.Popen(
             argv,
             env=dict(env),
@@ -93,6 +95,15 @@ def run(
         finally:
             _end(process, pipes)
     return Ended(process.returncode if ended else None, out.text, err.text)
+
+
+def _opened(stdin: Path | bytes | None) -> IO[bytes]:
+    if not isinstance(stdin, bytes):
+        return (stdin or Path(os.devnull)).open("rb")
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe would have to be filled while its reader is read
+    file.write(stdin)
+    file.seek(0)
+    return file
 
 
 def _wait(process: "subprocess.Popen[bytes]", pipes: selectors.BaseSelector) -> bool:

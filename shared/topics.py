@@ -20,6 +20,7 @@ from shared.events import (
     Drift,
     Envelope,
     Lifecycle,
+    LoopHappening,
     ServiceState,
 )
 
@@ -84,7 +85,7 @@ class Topic:
     def family(self) -> str:
         """The middle of an event's type: `muster.<family>.<kind>`."""
         parts = self.pattern.split("/")
-        return parts[0] if self.retain else parts[-1]
+        return parts[0] if self.retain or parts[-1] == "event" else parts[-1]
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:
@@ -105,6 +106,7 @@ AGENT_STATE = Topic("agent/{agent}/state", AgentState, ("registrar",), "the agen
 AGENT_LIFECYCLE = Topic("agent/{agent}/lifecycle", Lifecycle, ("spawner",), "what was done to the agent")
 AGENT_DRIFT = Topic("agent/{agent}/drift", Drift, ("reconciler",), "where registry and world differ")
 AGENT_ACTIVITY = Topic("agent/{agent}/activity", ActivityEvent, ("monitor",), "what the agent is doing")
+LOOP_EVENT = Topic("loop/{loop}/event", LoopHappening, ("handoff",), "what happened in a loop that git drives")
 SERVICE_STATE = Topic(
     "service/{service}/state",
     ServiceState,
@@ -115,7 +117,7 @@ SERVICE_STATE = Topic(
 COMMAND = Topic("command/{verb}", Command, ("operator",), "plain JSON arguments; never retained")
 REPLY = Topic("reply/{command}", Reply, (EVERY_SERVICE,), "the answer to a command")
 
-EVENTS = (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_ACTIVITY)
+EVENTS = (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_ACTIVITY, LOOP_EVENT)
 STATES = (AGENT_STATE, SERVICE_STATE)
 TOPICS = (*STATES, *EVENTS, COMMAND, REPLY)
 

@@ -34,6 +34,8 @@ VERBS = {
     "adopt": "take over a tmux session that somebody else started",
     "forget": "forget an agent's record and leave its session to itself",
     "delete": "end an agent and forget its record; its conversation stays",
+    "phase": "say how far the loops that git drives are, or move one on: show, next, set",
+    "poll": "ask the git remotes of loops now",
     "reconcile": "compare the record with tmux, processes and files, and tell what differs",
     "rebuild": "write the registry anew from the journal; the old file is set aside",
     "hooks": "let agents that you start by hand tell what they do",
@@ -115,7 +117,7 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
 
 ASKED = (
     *("spawn", "stop", "restart", "resume", "send", "interrupt", "approve", "deny", "adopt", "forget", "delete"),
-    "rebuild",
+    *("poll", "rebuild"),
 )
 """The verbs that are one command on the bus each."""
 

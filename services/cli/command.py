@@ -21,6 +21,7 @@ from shared.commands import (
     Deny,
     Forget,
     Interrupt,
+    Poll,
     Rebuild,
     Reply,
     Restart,
@@ -145,6 +146,10 @@ def _for_answer(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _for_poll(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("loop", nargs="?", help="only this loop's")
+
+
 def _for_send(parser: argparse.ArgumentParser) -> None:
     _agent(parser)
     what = parser.add_mutually_exclusive_group()
@@ -170,6 +175,7 @@ _ARGUMENTS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "interrupt": _agents,
     "approve": _for_answer,
     "deny": _for_answer,
+    "poll": _for_poll,
     "rebuild": lambda _: None,
 }
 
@@ -253,5 +259,6 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], Iterator[Command]]] = {
     "interrupt": lambda options: (Interrupt(agent=agent) for agent in options.agent),
     "approve": lambda options: (Approve(agent=agent, fingerprint=options.fingerprint) for agent in options.agent),
     "deny": lambda options: (Deny(agent=agent, fingerprint=options.fingerprint) for agent in options.agent),
+    "poll": lambda options: iter([Poll(loop=options.loop)]),
     "rebuild": lambda _: iter([Rebuild()]),
 }

@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from services.cli.example import examples, lay_out
 from services.cli.fleet import say
 from shared.broker.private import make_directory, write
 from shared.errors import MusterError
@@ -131,11 +132,14 @@ SETTING = r"^( *)#(?! \S)"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--force", action="store_true", help="replace the file that is there")
+    parser.add_argument("--force", action="store_true", help="replace the files that are there")
+    parser.add_argument(
+        "--example", metavar="NAME", choices=examples(), help=f"a ready-made fleet instead: {', '.join(examples())}"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    path = as_path(options.fleet) if options.fleet else Path.cwd() / FILE_NAME
+    path = (as_path(options.fleet) if options.fleet else Path.cwd() / FILE_NAME).absolute()
     if path.exists() and not options.force:
         raise MusterError(f"{path} is there already; edit it, or replace it with --force")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -143,6 +147,11 @@ def run(options: argparse.Namespace) -> int:
     make_directory(home)
     write(home / ".gitignore", "*\n")
     write(home / "fleet.schema.json", render(schema()))
-    path.write_text(TEMPLATE, encoding="utf-8")
-    say(f"wrote {path}; next: muster{f' --fleet {path}' if options.fleet else ''} up")
+    if options.example:
+        lay_out(options.example, path, force=options.force)
+    else:
+        path.write_text(TEMPLATE, encoding="utf-8")
+    muster = f"muster --fleet {path}" if options.fleet else "muster"
+    then = f", then: {muster} phase show, and {muster} events" if options.example else ""
+    say(f"wrote {path}; next: {muster} up{then}")
     return 0

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from services.cli.fitting import Column, fitted
+from services.cli.loop_words import describe_loop
 from shared.commands import Reply
 from shared.events import (
     AgentDeleted,
@@ -19,6 +20,7 @@ from shared.events import (
     Envelope,
     Event,
     Identified,
+    LoopEvent,
     Moved,
     PaneDead,
     Running,
@@ -34,13 +36,15 @@ from shared.topics import Topic
 GOOD = {
     *("running", "online", "up", "spawned", "restarted", "resumed", "adopted", "sent", "ok"),
     *("identified", "resolved", "working", "done", "finished"),
+    *("phase_advanced", "sequence_complete", "kicked_off", "remote_reachable"),
 }
 BAD = {
     *("terminated", "gave_up", "offline", "down", "exited", "error"),
     *("missing", "pane_dead", "stale_id", "duplicate_id", "wrong_backend"),
     *("needs_approval", "approval_needed", "limited", "stalled", "failed"),
+    *("kickoff_failed", "remote_unreachable", "rewritten", "branch_gone", "message_dropped"),
 }
-KIND_COLUMNS = 15
+KIND_COLUMNS = 18
 """As wide as the longest kind of event."""
 
 
@@ -135,6 +139,8 @@ def describe(data: Data) -> str:  # noqa: PLR0912 - a branch for each kind
             return f"{data.state}: {data.summary}"
         case AgentFinished():
             return data.summary + (f"; its result is in {data.file}" if data.file else "")
+        case LoopEvent():
+            return describe_loop(data)
         case ServiceState(reason=""):
             return f"pid {data.pid}, connection {data.connection}"
         case _:

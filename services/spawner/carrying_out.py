@@ -1,7 +1,7 @@
 """Carrying out what is asked about sessions. After a crash, a command that was begun goes on where it was."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ class SessionCommands:
             return
         order = Order(command.prompt, command.model, command.backend, command.dir)
         launch = self._keeper.plan(scene, agent, fresh, order, None)
-        known = replace(known, order={key: value for key, value in asdict(order).items() if value is not None})
+        known = replace(known, order=order.differences())
         if pane is None and self._is_parked(scene, asked, agent, known.order):
             scene.remember(agent, known)  # it is wanted, whatever becomes of the command meanwhile
             return
@@ -98,7 +98,9 @@ class SessionCommands:
 
     def _spawn_all(self, scene: Scene, asked: Asked) -> None:
         """The keeper does the work, a few at a time; this only makes it wanted."""
-        wanted = [name for name, agent in scene.fleet.agents.items() if agent.enabled and not _has_run(scene, name)]
+        wanted = [
+            name for name in scene.fleet.agents if scene.fleet.starts_by_itself(name) and not _has_run(scene, name)
+        ]
         started = [name for name in wanted if scene.running(name) is None]
         for agent in started:
             self.resting.discard(agent)
@@ -118,7 +120,8 @@ class SessionCommands:
         known = scene.known(agent).as_wanted()
         resume = None if command.fresh else self._keeper.conversation(scene, agent, known)
         # Planned before anything is ended: a session that can't be made again is left alone.
-        launch = self._keeper.plan(scene, agent, fresh, Order(), resume)
+        order = Order(command.prompt, command.model)
+        launch = self._keeper.plan(scene, agent, fresh, order, resume)
         pane = scene.panes.get(agent)
         if pane is None or pane.spawn != fresh:
             if scene.running(agent) is not None and not command.anyway and (park := parked(scene, agent)) is not None:
@@ -130,7 +133,7 @@ class SessionCommands:
             pane = self._keeper.launch(scene, launch, fresh)
         more = {"replaces": known.spawn, "reason": by(asked), "attempt": 0}
         begun = Begun(AgentRestarted, asked.request.id, more)
-        self._keeper.tell_running(scene, agent, pane, launch, replace(known, order={}), begun)
+        self._keeper.tell_running(scene, agent, pane, launch, replace(known, order=order.differences()), begun)
         how = "; it takes up its conversation" if launch.resumed else ""
         scene.turn.answer(asked, f"{agent} was restarted{how}", agent=agent, spawn=pane.spawn, session=pane.session)
 

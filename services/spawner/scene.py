@@ -73,7 +73,7 @@ class Scene:
         wish = self.known(agent).wish
         if wish is not None or agent not in self.fleet.agents:
             return wish or Desired.STOPPED
-        return Desired.RUNNING if self.fleet.agents[agent].enabled else Desired.STOPPED
+        return Desired.RUNNING if self.fleet.starts_by_itself(agent) else Desired.STOPPED
 
     def adopted(self) -> list[str]:
         """Agents that were taken over and that the fleet file does not have."""

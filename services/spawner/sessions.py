@@ -4,7 +4,7 @@ import hashlib
 import sys
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from shared.backends import DIRECTORY
@@ -28,6 +28,10 @@ class Order:
     model: str | None = None
     backend: str | None = None
     dir: str | None = None
+
+    def differences(self) -> dict[str, str]:
+        """Only what was said, as it is remembered."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ It has what real agents have and what makes typing into them hard: an input box 
 as a placeholder, a permission dialog (say `ask …`), work that can be interrupted, conversations that can be resumed,
 a usage limit (`limit 30`, in seconds; `limit 30 menu` asks what to do about it, `limit 30 auto` goes on by itself), a
 login that is refused (`login`), a program that hangs (`freeze`), and promises (`promise 2026-01-31T09:30:00Z`).
+In a loop it plays its part by lines in its prompt: demo_script.py.
 
 With `--answer` it only says how the work in a conversation is, as a fork of a real one would: done after `finish …`,
 waiting after a promise, else at work; after `hang` it never answers.
@@ -25,6 +26,12 @@ import time
 import tty
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shared.backends.demo_script import Failed, Script, play
+else:
+    from demo_script import Failed, Script, play  # beside this file, which is run as a program
 
 STEPS = ("reading the code", "thinking", "editing", "running the tests", "writing a commit message")
 PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
@@ -42,12 +49,12 @@ class Conversation:
         if resume and (self._path is None or not self._path.exists()):
             sys.exit(f"demo agent: there is no conversation {name}")
 
-    def last_told(self) -> str:
-        """What somebody typed last."""
-        if self._path is None:
-            return ""
+    def told(self) -> list[str]:
+        """What somebody typed, from the beginning."""
+        if self._path is None or not self._path.exists():
+            return []
         said = [json.loads(line) for line in self._path.read_text(encoding="utf-8").splitlines()]
-        return next((str(each["text"]) for each in reversed(said) if each["who"] == "user"), "")
+        return [str(each["text"]) for each in said if each["who"] == "user"]
 
     def note(self, who: str, text: str, **more: float) -> None:
         if self._path is None:
@@ -86,6 +93,10 @@ class Agent:
         self._text = ""
         self._asks = ""
         self._works_until = 0.0
+        self._steps: list[str] = []
+        self._script = Script()
+        for text in conversation.told():
+            self._script.learn(text)
         self._frozen = False
         self._limited_until = 0.0
         self._goes_on = False
@@ -101,6 +112,8 @@ class Agent:
                 time.sleep(60)
             if self._wait_for_keys():
                 self._read_keys()
+            elif self._steps and time.monotonic() >= self._works_until:
+                self._play(self._steps.pop(0))
             elif self._goes_on and time.time() >= self._limited_until:
                 self._goes_on = False
                 self._said.append("* usage limit reset, going on by itself")
@@ -130,10 +143,31 @@ class Agent:
             self._works_until = time.monotonic() + float(seconds[0] if seconds else 10)
         elif text.startswith("freeze"):
             self._works_until, self._frozen = float("inf"), True
+        elif steps := self._part(text):
+            self._steps += steps
         elif text.startswith("promise"):
             answer = f"WAITING-UNTIL: {text.removeprefix('promise').strip()}"
             self._said.append(f"* {answer}")
         self._conversation.note("agent", answer)
+
+    def _part(self, text: str) -> list[str]:
+        """What it has to do in a loop, if it is in one."""
+        self._script.learn(text)
+        steps = self._script.steps(text)
+        return ["pull", *steps] if steps else []
+
+    def _play(self, step: str) -> None:
+        if step.startswith("work"):
+            self._works_until = time.monotonic() + float(step.removeprefix("work").strip() or 1)
+            return
+        if step == "exit":
+            self.ended = True
+            return
+        try:
+            self._said += [f"* {said}" for said in play(step)]
+        except (Failed, OSError, ValueError) as error:
+            self._said.append(f"! {error}")
+            self._steps.clear()
 
     def _is_refused(self, text: str) -> bool:
         """As a model would: the account is out of budget, or nobody is logged in."""
@@ -180,12 +214,13 @@ class Agent:
         return [("› " if place == 0 else "  ") + line for place, line in enumerate(lines)]
 
     def _is_working(self) -> bool:
-        return time.monotonic() < self._works_until
+        return bool(self._steps) or time.monotonic() < self._works_until
 
     # --- what is typed ---
 
     def _wait_for_keys(self) -> bool:
-        wait_s = 0.3 if self._is_working() else self._chance.uniform(1.0, 4.0)
+        idle_s = self._chance.uniform(1.0, 4.0) if not self._is_working() else 0.3
+        wait_s = 0.05 if self._steps and time.monotonic() >= self._works_until else idle_s
         return bool(select.select([0], [], [], wait_s)[0])
 
     def _read_keys(self) -> None:
@@ -226,6 +261,7 @@ class Agent:
         elif key == "\x1b":
             if self._is_working():
                 self._works_until = 0.0
+                self._steps.clear()
                 self._said.append("* interrupted")
         elif key == "\x15":
             self._text = ""
@@ -289,7 +325,7 @@ def main() -> None:
     parser.add_argument("--answer", default="")
     given = parser.parse_args()
     if given.answer:
-        print(how_it_is(Conversation(given.answer, resume=True).last_told(), sys.stdin.read()))
+        print(how_it_is(next(reversed(Conversation(given.answer, resume=True).told()), ""), sys.stdin.read()))
         return
     conversation = Conversation(given.resume or given.conversation, resume=bool(given.resume))
     agent = Agent(given.name, conversation)

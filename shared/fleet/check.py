@@ -8,9 +8,9 @@ from typing import Any
 from shared.fleet.agent import Kind
 from shared.fleet.backend import Backend
 from shared.fleet.check_rules import check_rules
-from shared.fleet.faults import Faults, allowed, bad
+from shared.fleet.faults import Faults, allowed, bad, shown
 from shared.fleet.fleet import SIDE_SERVICE, BadPath, Fleet
-from shared.fleet.loops import Loop
+from shared.fleet.loops import OF_COMMIT, OF_INBOX, OF_PHASE, Loop
 from shared.fleet.shipped import shipped
 from shared.tmux.panes import KEEPER
 
@@ -113,6 +113,7 @@ def _paths(fleet: Fleet) -> Found:
         named.append((("services", name, "env_file"), service.env_file))
     for name, loop in declared.loops.items():
         named.append((("loops", name, "kickoff"), loop.kickoff))
+        named += [(("loops", name, "role_prompts", role), path) for role, path in loop.role_prompts.items()]
         named += [
             (("loops", name, "phases", place, "kickoff"), phase.kickoff) for place, phase in enumerate(loop.phases)
         ]
@@ -154,14 +155,47 @@ def _loop(fleet: Fleet, loop: Loop) -> Found:
     for role, agent in loop.roles.items():
         if agent not in agents:
             yield ("roles", role), f"there is no agent {agent!r}; {allowed(agent, agents)}"
-    played: list[tuple[tuple[Any, ...], str]] = [
-        *((("patterns", name, "to"), pattern.to) for name, pattern in loop.patterns.items()),
-        *((("inbox", path), role) for path, role in loop.inbox.items()),
-        *((("phases", i, "models", role), role) for i, phase in enumerate(loop.phases) for role in phase.models),
+    targets: list[tuple[tuple[Any, ...], str]] = [
+        *((("patterns", name, "to"), to) for name, pattern in loop.patterns.items() for to in pattern.to),
+        *((("inbox", path), to) for path, inbox in loop.inbox.items() for to in inbox.to),
     ]
-    for where, role in played:
-        if role not in roles:
-            yield where, f"no role of this loop; {allowed(role, roles)}"
+    for where, to in targets:
+        if to not in {*roles, *agents}:
+            yield where, f"no role of this loop and no agent; {allowed(to, [*roles, *agents])}"
+    yield from _phases(fleet, loop, roles)
+    yield from _templates(loop)
     tasks = [agent for agent in agents if fleet.agents[agent].kind is Kind.TASK]
     if loop.on_complete is not None and loop.on_complete not in tasks:
         yield ("on_complete",), f"it must be an agent of kind task; {allowed(loop.on_complete, tasks)}"
+
+
+def _phases(fleet: Fleet, loop: Loop, roles: Sequence[str]) -> Found:
+    names = [phase.name for phase in loop.phases]
+    for place, phase in enumerate(loop.phases):
+        if phase.name in names[:place]:
+            yield ("phases", place, "name"), "another phase above is called so too; choose another name"
+        for role in phase.models:
+            where = ("phases", place, "models", role)
+            if role not in roles:
+                yield where, f"no role of this loop; {allowed(role, roles)}"
+            elif (agent := fleet.agents.get(loop.roles[role])) is not None and agent.kind is not Kind.LOOP:
+                yield where, "only an agent of kind loop is started anew for a phase, and so on another model"
+    for role in loop.role_prompts:
+        if role not in roles:
+            yield ("role_prompts", role), f"no role of this loop; {allowed(role, roles)}"
+
+
+def _templates(loop: Loop) -> Found:
+    """What stands in braces in a message is filled in: one that is not known is a slip."""
+    written: list[tuple[tuple[Any, ...], str, frozenset[str]]] = [
+        *((("patterns", name, "text"), pattern.text, OF_COMMIT) for name, pattern in loop.patterns.items()),
+        *((("inbox", path, "text"), inbox.text, OF_INBOX) for path, inbox in loop.inbox.items()),
+        (("status_file",), loop.status_file or "", OF_PHASE),
+    ]
+    for where, text, known in written:
+        for name in re.findall(r"\{(\w+)\}", text):
+            if name not in known:
+                yield where, f"{{{shown(name)}}} is nothing that can be filled in; {allowed(name, sorted(known))}"
+    for name in re.findall(r"\{([a-z_]\w*)\}", loop.done):
+        if name not in OF_PHASE:
+            yield ("done",), f"{{{shown(name)}}} is nothing that can be filled in; {allowed(name, sorted(OF_PHASE))}"

@@ -68,6 +68,16 @@ class Fleet:
         return {**agents, **{name: _as_agent(service) for name, service in self.declared.services.items()}}
 
     @cached_property
+    def phased(self) -> frozenset[str]:
+        """Agents of kind loop that play in a loop with phases: they are started when a phase begins, not before."""
+        playing = {agent for loop in self.declared.loops.values() if loop.phases for agent in loop.roles.values()}
+        return frozenset(agent for agent in playing if agent in self.agents and self.agents[agent].kind is Kind.LOOP)
+
+    def starts_by_itself(self, agent: str) -> bool:
+        """Whether an agent is to run though nobody ever asked for it."""
+        return self.agents[agent].enabled and agent not in self.phased
+
+    @cached_property
     def backends(self) -> Mapping[str, Backend]:
         """Every backend as it is in force. One whose `like` leads nowhere is left out; `check` tells of it."""
         found: dict[str, Backend] = dict(shipped())

@@ -44,7 +44,7 @@ def prompt_of(fleet: Fleet, agent: str) -> str:
     if declared.prompt_file is None:
         return declared.prompt
     try:
-        return _read(fleet.resolve(declared.prompt_file))
+        return read_text(fleet.resolve(declared.prompt_file))
     except (BadPath, OSError, UnicodeDecodeError) as error:
         path = fleet.path.parent / declared.prompt_file
         raise CannotStart(f"the prompt_file {path} of agent {agent!r} can't be read: {_why(error)}") from error
@@ -58,7 +58,7 @@ def variables_of(fleet: Fleet, agent: str, backend: Backend, own: Mapping[str, s
     return environment(allowed, own, revealed[0], _of_file(fleet, agent), revealed[1])
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
     """A plain file's text. Of a pipe, one might wait for it for ever."""
     if stat.S_ISFIFO(path.stat().st_mode):
         raise OSError("it is a pipe and not a file")
@@ -72,7 +72,7 @@ def _of_file(fleet: Fleet, agent: str) -> dict[str, str]:
     try:
         path = fleet.resolve(env_file)
         mode = path.stat().st_mode
-        text = _read(path)
+        text = read_text(path)
     except (BadPath, OSError, UnicodeDecodeError) as error:
         # The path is not repeated: a secret may stand where its file should be named.
         raise CannotStart(f"the env_file of agent {agent!r} can't be read: {_why(error)}") from None

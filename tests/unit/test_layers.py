@@ -18,6 +18,8 @@ STARTS_PROGRAMS = (
     "services.cli.test",
     "services.cli.bootstrap",
     "shared.running",
+    "shared.backends.demo_script",
+    "services.cli.example",
 )
 """The modules that may import `subprocess`."""
 
@@ -30,6 +32,7 @@ PURE = (
     *("services.monitor.evidence.evidence", "services.monitor.evidence.hooks"),
     *("services.monitor.health.question", "services.monitor.health.checks", "services.monitor.health.remembered"),
     *("services.monitor.health.forks.claude", "services.monitor.health.forks.codex"),
+    *("services.handoff.loops", "services.handoff.looking.pace", "services.handoff.looking.reading"),
 )
 IMPURE_IMPORTS = {
     *("subprocess", "socket", "os", "shutil", "tempfile", "io", "sqlite3", "threading", "queue", "asyncio"),

@@ -1,0 +1,80 @@
+"""The ready-made fleets of `muster init --example`: files, and a git remote with a clone for each agent."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from shared.errors import MusterError
+from shared.fleet import Fleet, load_fleet
+
+EXAMPLES = Path(__file__).parent / "examples"
+README = "# The thing\n\nBuilt phase by phase; STATUS.md says how far it is.\n"
+STATUS = "STATUS: OPEN\n"
+
+
+def examples() -> list[str]:
+    return sorted(each.name for each in EXAMPLES.iterdir() if each.is_dir())
+
+
+def files_of(name: str) -> Iterator[Path]:
+    """The example's files, from its directory on."""
+    directory = EXAMPLES / name
+    yield from (path.relative_to(directory) for path in sorted(directory.rglob("*")) if path.is_file())
+
+
+def lay_out(name: str, path: Path, *, force: bool) -> Fleet:
+    """Write an example's files beside the fleet file, and make the repositories that it names."""
+    directory = path.parent
+    places = {file: path if file.name == "fleet.yaml" else directory / file for file in files_of(name)}
+    if there := [str(place) for place in places.values() if place.exists() and not force]:
+        raise MusterError(f"{', '.join(there)}: there already; choose an empty directory, or replace them with --force")
+    for file, place in places.items():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text((EXAMPLES / name / file).read_text(encoding="utf-8"), encoding="utf-8")
+    fleet = load_fleet(path)
+    for loop in fleet.declared.loops.values():
+        clones = {fleet.resolve(agent.dir): each for each, agent in reversed(list(fleet.agents.items()))}
+        _make_repositories(fleet.resolve(Path(loop.remote)), loop.branch, clones)
+    return fleet
+
+
+def _make_repositories(remote: Path, branch: str, clones: dict[Path, str]) -> None:
+    """A bare remote with one commit, and a clone for each agent, with its name as the author's."""
+    if remote.exists() or any(clone.exists() for clone in clones):
+        return  # what people have pushed there is theirs
+    if shutil.which("git") is None:
+        raise MusterError("the example needs git; install it with: apt-get install git, or brew install git")
+    remote.parent.mkdir(parents=True, exist_ok=True)
+    _git(remote.parent, "init", "--quiet", "--bare", str(remote))
+    _git(remote, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    for place, (clone, author) in enumerate(clones.items()):
+        clone.parent.mkdir(parents=True, exist_ok=True)
+        _git(clone.parent, "clone", "--quiet", str(remote), str(clone))
+        _git(clone, "config", "user.name", author)
+        _git(clone, "config", "user.email", f"{author}@example.invalid")
+        if not place:
+            _git(clone, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+            (clone / "README.md").write_text(README)
+            (clone / "STATUS.md").write_text(STATUS)
+            _git(clone, "add", "--all")
+            _git(clone, "commit", "--quiet", "--message", "begin")
+            _git(clone, "push", "--quiet", "--set-upstream", "origin", branch)
+
+
+def _git(directory: Path, *arguments: str) -> None:
+    env = {
+        name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+    }
+    done = subprocess.run(
+        ["git", *arguments],
+        cwd=directory,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise MusterError(f"git {arguments[0]} in {directory}: {' '.join(done.stderr.split())[:300]}")

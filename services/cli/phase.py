@@ -1,0 +1,129 @@
+"""`muster phase`: how far the loops that git drives are, and a hand for who wants to move one."""
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from services.cli import exits
+from services.cli.ask import StillWaits, ask, asker
+from services.cli.cells import cut
+from services.cli.fleet import is_up, open_fleet, say
+from services.cli.words import Paint, ago, plain
+from shared.commands import Command, PhaseNext, PhaseSet, PhaseShow
+from shared.errors import MusterError
+from shared.ids import is_id
+from shared.topics import first_fault
+
+WAIT_S = 20.0
+MARKS = {"done": "✓", "current": "▶", "to come": " "}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="show|next|set", required=True)
+    show = actions.add_parser("show", help="say how far each loop is")
+    following = actions.add_parser("next", help="end the phase that a loop is in, and begin the next one")
+    chosen = actions.add_parser("set", help="begin a phase, whichever the loop is in")
+    chosen.add_argument("phase", help="its name, or its number, counted from 1")
+    for each in (show, following, chosen):
+        each.add_argument("loop", nargs="?", help="the loop's name in the fleet file; may be left out if there is one")
+        each.add_argument("--json", action="store_true", help="print the answer as JSON")
+        each.add_argument(
+            "--wait", type=float, default=WAIT_S, metavar="S", help=f"how long to wait for it (default {WAIT_S:g})"
+        )
+
+
+def run(options: argparse.Namespace) -> int:
+    fleet = open_fleet(options)
+    if options.loop is not None and not is_id(options.loop):
+        raise MusterError(f"{options.loop!r} is no loop's name: they are [a-z0-9_-], 1 to 64 long")
+    if not is_up(fleet):
+        raise MusterError("the services are not running, so no loop goes on; start them with: muster up")
+    try:
+        reply = ask(fleet, _command(options), wait_s=options.wait)
+    except ValidationError as error:
+        raise MusterError(f"phase {options.action} can't be asked for: {first_fault(error)}") from error
+    except StillWaits as waits:
+        say(str(waits))
+        return exits.UNDER_WAY
+    if not reply.ok:
+        raise MusterError(plain(reply.said))
+    if options.json:
+        print(json.dumps(reply.result))
+    elif options.action == "show" and reply.result["loops"]:
+        room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print(as_text(reply.result["loops"], Paint(sys.stdout), datetime.now(UTC), room))
+    else:
+        print(plain(reply.said))
+    return 0
+
+
+def _command(options: argparse.Namespace) -> Command:
+    match options.action:
+        case "show":
+            return PhaseShow(loop=options.loop, by=asker())
+        case "next":
+            return PhaseNext(loop=options.loop, by=asker())
+        case _:
+            return PhaseSet(loop=options.loop, phase=options.phase, by=asker())
+
+
+def as_text(loops: Mapping[str, Mapping[str, Any]], paint: Paint, now: datetime, room: int | None = None) -> str:
+    """For people: each loop with its phases, its remote, who plays, and what does not go on."""
+    lines = [line for name, loop in loops.items() for line in ("", *_loop(name, loop, paint, now))]
+    return "\n".join(line if room is None else cut(line, room) for line in lines[1:])
+
+
+def _loop(name: str, loop: Mapping[str, Any], paint: Paint, now: datetime) -> Iterator[str]:
+    yield f"{paint.bold(plain(name))}  {_how_far(loop, paint, now)}"
+    for phase in loop["phases"]:
+        line = f"  {MARKS[phase['state']]} {phase['number']} {plain(phase['name'])}"
+        yield paint.bold(line) if phase["state"] == "current" else paint.dim(line) if phase["state"] == "done" else line
+    yield "  " + ", ".join(f"{plain(agent)} plays {plain(role)}" for role, agent in loop["roles"].items())
+    yield f"  {_remote(loop, paint, now)}"
+    for errand in loop["errands"]:
+        if not errand["done"]:
+            failed = f": {paint.bad(plain(errand['failure']))}" if errand["failure"] else " is under way"
+            yield f"  {ERRANDS[errand['what']]} {plain(errand['agent'])}{failed}"
+    for box in loop["messages"]:
+        yield f"  {box['waiting']} messages wait for {plain(box['agent'])}: {plain(box['reason'])}"
+
+
+ERRANDS = {"start": "the start of", "tell": "the word to", "stop": "the end of", "run": "the run of"}
+
+
+def _how_far(loop: Mapping[str, Any], paint: Paint, now: datetime) -> str:
+    if not loop["enabled"]:
+        return paint.dim("is not enabled")
+    if not loop["phases"]:
+        return "has no phases"
+    if loop["complete"]:
+        return f"{paint.good('is complete')} since {_ago(loop['since'], now)}"
+    if not loop["number"]:
+        return "has not begun: its remote was not seen yet"
+    phase, since = loop["phases"][loop["number"] - 1], _ago(loop["since"], now)
+    return f"is in phase {phase['number']} of {len(loop['phases'])}, {plain(phase['name'])}, for {since}"
+
+
+def _remote(loop: Mapping[str, Any], paint: Paint, now: datetime) -> str:
+    where = f"{plain(loop['remote'])} {plain(loop['branch'])}"
+    if loop["failure"]:
+        again = f", asked again in {_until(loop['next'], now)}" if loop["next"] else ""
+        return f"{where}: {paint.bad('does not answer')}: {plain(loop['failure'])}{again}"
+    if loop["asked"] is None:
+        return f"{where}: not asked yet"
+    tip = "no such branch" if loop["gone"] else f"at {plain(loop['tip'][:10])}" if loop["tip"] else "not seen yet"
+    return f"{where}: {tip}, asked {_ago(loop['asked'], now)} ago"
+
+
+def _ago(when: str, now: datetime) -> str:
+    return ago((now - datetime.fromisoformat(when)).total_seconds())
+
+
+def _until(when: str, now: datetime) -> str:
+    return ago((datetime.fromisoformat(when) - now).total_seconds())

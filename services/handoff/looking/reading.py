@@ -1,0 +1,67 @@
+"""Reading what git's plumbing prints. Pure."""
+
+import re
+from collections.abc import Iterator
+
+from services.handoff.looking.sight import Commit, Touch
+
+COMMIT_FORMAT = "%H%x1f%an%x1f%ae%x1f%at%x1f%ct%x1f%s"
+OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+NONE = re.compile(r"0+")
+REASON_CHARACTERS = 300
+
+
+def read_tips(text: str) -> dict[str, str]:
+    """Branches and what they point at, as `ls-remote` tells them."""
+    found = {}
+    for line in text.split("\n"):
+        sha, _, name = line.partition("\t")
+        if OBJECT.fullmatch(sha) and name.startswith("refs/heads/"):
+            found[name.removeprefix("refs/heads/")] = sha
+    return found
+
+
+def read_commits(text: str) -> tuple[Commit, ...]:
+    """As `rev-list` prints them with our format; older versions put a line before each."""
+    found = []
+    for line in text.split("\n"):
+        parts = line.split("\x1f", 5)
+        if len(parts) == 6 and OBJECT.fullmatch(parts[0]):
+            sha, author, email, authored, committed, subject = parts
+            found.append(Commit(sha, author, email, int(authored or 0), int(committed or 0), subject))
+    return tuple(found)
+
+
+def read_touches(text: str) -> Iterator[Touch]:
+    """As `diff-tree -z --raw` prints them; with `--stdin`, the id of each commit comes before what it did."""
+    commit = ""
+    words = iter(text.split("\0"))
+    for word in words:
+        if OBJECT.fullmatch(word):
+            commit = word
+        elif word.startswith(":"):
+            blob = word.split()[3]
+            yield Touch(commit, next(words, ""), None if NONE.fullmatch(blob) else blob)
+
+
+def read_blob(text: str) -> str | None:
+    """The blob in a line of `ls-tree -z`; None if there is no file there."""
+    found = re.match(r"\d+ blob ([0-9a-f]+)\t", text)
+    return found[1] if found else None
+
+
+def reason_in(complaints: str) -> str:
+    """What git says went wrong, in one line and without what people must not see."""
+    lines = [" ".join(line.split()) for line in complaints.split("\n") if line.strip()]
+    telling = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:", "ssh:", "remote:"))]
+    # The first `fatal:` says what happened, and what follows it is general advice.
+    fatal = next((line for line in telling if line.startswith("fatal:")), None)
+    said = fatal or (telling or lines or ["it said nothing"])[-1]
+    if "Could not read from remote repository" in said:
+        said = next((line for line in lines if line != said and not line.startswith("fatal:")), said)
+    return without_secrets(said)[:REASON_CHARACTERS]
+
+
+def without_secrets(text: str) -> str:
+    """Names and passwords in addresses are nobody's business."""
+    return re.sub(r"(\w://)[^/@\s]*@", r"\1", text)

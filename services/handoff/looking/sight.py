@@ -1,0 +1,95 @@
+"""What is looked for on a remote, and what is seen there."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What one loop wants to know of a remote."""
+
+    loop: str
+    branch: str
+    inbox: tuple[str, ...] = ()
+    """Paths, in which `*` stands for any part of a name."""
+    statuses: tuple[str, ...] = ()
+    """The paths of its status files."""
+    is_known: bool = False
+    """Whether the branch was looked at before."""
+    seen: str | None = None
+    """What was last seen on it; None: it was never there."""
+    is_gone: bool = False
+    """Whether it was not there when it was looked at."""
+    knows_statuses: bool = False
+    """Whether what its status files say there is known."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """All that is wanted of one remote."""
+
+    remote: str
+    """As git takes it."""
+    poll_s: float
+    watches: tuple[Watch, ...]
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        return tuple(sorted({watch.branch for watch in self.watches}))
+
+
+@dataclass(frozen=True)
+class Commit:
+    sha: str
+    author: str
+    email: str
+    authored: int
+    committed: int
+    subject: str
+
+    @property
+    def key(self) -> str:
+        """What stays the same when it is rebased: who wrote it, when, and what it says."""
+        said = "\x1f".join((self.author, self.email, str(self.authored), self.subject))
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Touch:
+    """A commit wrote a file or, with no blob, took it away."""
+
+    commit: str
+    path: str
+    blob: str | None
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A loop's branch as it is now, and what has come since it was last seen."""
+
+    loop: str
+    watch: Watch
+    """What it was looked for with: it may be another by now."""
+    now: str | None
+    """None: the remote has no such branch."""
+    commits: tuple[Commit, ...] = ()
+    """The new ones, oldest first; of very many the newest."""
+    total: int = 0
+    """How many there are."""
+    rewritten: bool = False
+    """Whether what was seen before is no longer on the branch."""
+    forgotten: bool = False
+    """Whether what was seen before is nowhere to be had any more, so that nobody can say what is new."""
+    dropped: int = 0
+    dropped_keys: frozenset[str] = frozenset()
+    """Of commits that are no longer on the branch."""
+    touches: tuple[Touch, ...] = ()
+    """By the new commits, oldest first."""
+    differs: Mapping[str, str | None] = field(default_factory=dict)
+    """The files that are not as they were when the branch was last seen; None: gone."""
+    writers: Mapping[str, Commit] = field(default_factory=dict)
+    """Who wrote a file last, where the new commits do not tell."""
+    statuses: Mapping[str, tuple[str, ...]] | None = None
+    """What each status file said, oldest first, the last as it is now ("" where there is none); only those that
+    changed, or all, where they were not known. None: nothing was looked for."""

@@ -1,0 +1,1 @@
+"""What is made of what was seen: one pure decision each."""

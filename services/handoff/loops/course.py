@@ -1,0 +1,164 @@
+"""How a loop goes through its phases. Pure.
+
+A phase ends when its status file gets a line that says so. Lines that stood there when the phase began are of an
+earlier one: they count only after they were gone, unless a line or its file names its phase.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from shared.errors import MusterError
+
+Read = Callable[[int], Sequence[str]]
+"""The lines by which the phase of a number (counted from 1) is done, as they stand on the branch now."""
+
+
+class NoSuchPhase(MusterError):
+    """What was asked for can't be done to this loop."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """How far a loop is. Kept over restarts."""
+
+    number: int = 0
+    """Of the phase that it is in, or that was its last, counted from 1; 0: it has not begun."""
+    phase: str = ""
+    """The name of that phase: the fleet file may have others before it by now."""
+    since: float = 0.0
+    complete: bool = False
+    stale: tuple[str, ...] = ()
+    """Lines that stood in the status file when the phase began."""
+    told: str = ""
+    """The line of which was told that the phase is done, where it is left to people to go on."""
+    at_once: bool = False
+    """Whether a person asked for the phase: nobody is waited for."""
+
+
+@dataclass(frozen=True)
+class Began:
+    """A phase began; `was` is the one before."""
+
+    number: int
+    phase: str
+    was: str | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """The phase is done, and a person has to say that the next one begins."""
+
+    number: int
+    phase: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Completed:
+    reason: str
+
+
+Change = Began | Done | Completed
+
+
+@dataclass(frozen=True)
+class Rules:
+    names: Sequence[str]
+    read: Read
+    by_name: bool = False
+    """Whether lines name their phase, so that one which stands there already is meant."""
+    advance: bool = True
+
+
+def decide(course: Course, rules: Rules, now: float) -> tuple[Course, list[Change]]:
+    """Where the loop is now, and what changed on the way. Several phases may have been done at once."""
+    changes: list[Change] = []
+    while (step := _step(course, rules, now)) is not None:
+        course, change = step
+        changes.append(change)
+    return course, changes
+
+
+def placed(course: Course, names: Sequence[str]) -> Course:
+    """The course by the phases as they are declared now: found by its name, else by its number."""
+    if not course.number or not names:
+        return course
+    if course.phase in names:
+        return replace(course, number=names.index(course.phase) + 1)
+    number = min(course.number, len(names))
+    return course if course.complete else replace(course, number=number, phase=names[number - 1])
+
+
+def is_stale_no_more(course: Course, markers: Sequence[str]) -> Course:
+    """The status file was seen without some of the lines: if they come again, they are meant."""
+    stale = tuple(line for line in course.stale if line in markers)
+    return course if stale == course.stale else replace(course, stale=stale)
+
+
+def next_phase(course: Course, rules: Rules, now: float, who: str) -> tuple[Course, list[Change]]:
+    """A person ends the phase."""
+    course = placed(course, rules.names)
+    if not rules.names:
+        raise NoSuchPhase("this loop has no phases")
+    if course.complete and course.number >= len(rules.names):
+        raise NoSuchPhase("the loop is complete: there is no phase after the last one; `phase set` begins one again")
+    if course.number >= len(rules.names):
+        ended = replace(course, complete=True, since=now, at_once=True)
+        return ended, [Completed(f"ended by {who}")]
+    return _begin(course, rules, course.number + 1, f"asked for by {who}", now, by_person=True)
+
+
+def set_phase(course: Course, rules: Rules, wanted: str, now: float, who: str) -> tuple[Course, list[Change]]:
+    """A person begins a phase, by its name or number."""
+    names = list(rules.names)
+    course = placed(course, names)
+    if not names:
+        raise NoSuchPhase("this loop has no phases")
+    if wanted in names:
+        number = names.index(wanted) + 1
+    elif wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:6]) <= len(names):
+        number = int(wanted)
+    else:
+        raise NoSuchPhase(f"there is no phase {wanted!r}; there are: {', '.join(names)}, or 1 to {len(names)}")
+    return _begin(course, rules, number, f"asked for by {who}", now, by_person=True)
+
+
+def _step(course: Course, rules: Rules, now: float) -> tuple[Course, Change] | None:
+    names = rules.names
+    if not names:
+        return None
+    if not course.number:
+        return _only(_begin(course, rules, 1, "the loop begins", now))
+    course = placed(course, names)
+    if course.complete:
+        if course.number >= len(names):
+            return None
+        return _only(_begin(course, rules, course.number + 1, "a phase was added", now))
+    fresh = [line for line in rules.read(course.number) if line not in course.stale]
+    if not fresh:
+        return None
+    reason = f"the status file says {fresh[0]!r}"
+    if not rules.advance:
+        if course.told == fresh[0]:
+            return None
+        return replace(course, told=fresh[0]), Done(course.number, course.phase, reason)
+    if course.number >= len(names):
+        return replace(course, complete=True, since=now, at_once=False), Completed(reason)
+    return _only(_begin(course, rules, course.number + 1, reason, now))
+
+
+def _only(begun: tuple[Course, list[Change]]) -> tuple[Course, Change]:
+    course, (change,) = begun
+    return course, change
+
+
+def _begin(
+    course: Course, rules: Rules, number: int, reason: str, now: float, *, by_person: bool = False
+) -> tuple[Course, list[Change]]:
+    # Two phases may begin in one moment, and each is another: what is begun for them is told apart by when.
+    since = max(now, course.since + 0.001)
+    stale = () if rules.by_name and not by_person else tuple(rules.read(number))
+    phase = rules.names[number - 1]
+    begun = Course(number=number, phase=phase, since=since, stale=stale, at_once=by_person)
+    return begun, [Began(number, phase, course.phase or None, reason)]

@@ -1,0 +1,111 @@
+"""What a loop has to have done to its agents when a phase begins or the last one ends: one step at a time. Pure.
+
+Who just finished a phase may still be saying so: it is given time, unless a person asked for the phase.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from shared.commands import Reply
+
+FIRST_WAIT_S, LONGEST_WAIT_S = 10.0, 600.0
+LOST_AFTER_S = 24 * 3600.0
+"""A command that is not answered by then never will be: the journal was lost, say."""
+BUSY_LOOK_S = 2.0
+
+
+class What(StrEnum):
+    START = "start"  # anew, with the phase's prompt and model
+    TELL = "tell"  # the phase's prompt, into the session that runs
+    STOP = "stop"
+    RUN = "run"  # the task that comes after all
+
+
+@dataclass(frozen=True)
+class Errand:
+    """Kept over restarts until it is done."""
+
+    what: What
+    agent: str
+    roles: tuple[str, ...]
+    number: int
+    phase: str
+    since: float
+    """When its phase began: it tells the errands of one phase from those of another."""
+    at_once: bool = False
+    asked: str = ""
+    """The command that waits for its answer."""
+    asked_at: float = 0.0
+    tries: int = 0
+    not_before: float = 0.0
+    told: str = ""
+    """The failure of which was told."""
+    done: bool = False
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def read(cls, kept: dict[str, Any]) -> "Errand":
+        known = {key: value for key, value in kept.items() if key in cls.__dataclass_fields__}
+        return cls(**{**known, "what": What(kept["what"]), "roles": tuple(kept["roles"])})
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    now: float
+    is_busy: bool = False
+    """Whether the agent does something, or asks a person."""
+    grace_s: float = 0.0
+    others_done: bool = True
+    """Whether all that comes before it is."""
+    reply: Reply | None = None
+    """The answer to what was asked."""
+
+
+@dataclass(frozen=True)
+class Step:
+    after: Errand
+    act: bool = False
+    """Whether it is to be asked for now; whoever does notes it by `asked`."""
+    succeeded: bool = False
+    failure: str = ""
+    """To be told."""
+    look_at: float | None = None
+
+
+def decide(errand: Errand, seen: Circumstances) -> Step:
+    if errand.done:
+        return Step(errand)
+    if errand.asked:
+        return _asked(errand, seen)
+    if not seen.others_done:
+        return Step(errand)
+    if seen.now < errand.not_before:
+        return Step(errand, look_at=errand.not_before)
+    patient = errand.what in (What.START, What.STOP) and not errand.at_once
+    if patient and seen.is_busy and seen.now < errand.since + seen.grace_s:
+        return Step(errand, look_at=min(seen.now + BUSY_LOOK_S, errand.since + seen.grace_s))
+    return Step(errand, act=True)
+
+
+def asked(errand: Errand, command: str, now: float) -> Errand:
+    return replace(errand, asked=command, asked_at=now, tries=errand.tries + 1)
+
+
+def failed(errand: Errand, reason: str, now: float) -> Step:
+    """It could not be done, or not even be asked for: it is tried again, later each time, and told once."""
+    wait_s = min(FIRST_WAIT_S * 2.0 ** min(max(errand.tries - 1, 0), 10), LONGEST_WAIT_S)
+    after = replace(errand, asked="", not_before=now + wait_s, told=reason)
+    return Step(after, failure="" if errand.told == reason else reason, look_at=after.not_before)
+
+
+def _asked(errand: Errand, seen: Circumstances) -> Step:
+    if seen.reply is None:
+        if 0 <= seen.now - errand.asked_at < LOST_AFTER_S:
+            return Step(errand)
+        return Step(replace(errand, asked=""), look_at=seen.now)
+    if seen.reply.ok:
+        return Step(replace(errand, asked="", done=True), succeeded=True)
+    return failed(errand, seen.reply.said, seen.now)

@@ -1,0 +1,144 @@
+"""Messages to one agent: none is lost, they go one after the other, and those that wait together are one text. Pure."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from shared.commands import Reply
+
+FIRST_WAIT_S, LONGEST_WAIT_S = 5.0, 300.0
+TELLS_AFTER_S = 60.0
+"""A message that waits so long for an agent that could not take it is told of."""
+KEEPS_S = 7 * 24 * 3600.0
+"""So long a message is worth something."""
+LOST_AFTER_S = KEEPS_S + 3600.0
+AT_MOST_CHARACTERS = 60_000
+"""In one text; what is more goes with the next."""
+AT_MOST_LETTERS = 200
+"""Of one agent that takes none: then the oldest are given up."""
+
+
+@dataclass(frozen=True)
+class Letter:
+    loop: str
+    text: str
+    at: float
+    when: Literal["idle", "now"] = "idle"
+    lasts: bool = False
+    """Whether it is worth saying in the next phase too."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """What is to be said to an agent. Kept over restarts."""
+
+    letters: tuple[Letter, ...] = ()
+    count: int = 0
+    """How many of them were given to the spawner, from the first on."""
+    asked: str = ""
+    asked_at: float = 0.0
+    tries: int = 0
+    not_before: float = 0.0
+    told: bool = False
+    """Whether it was told that they wait."""
+    reason: str = ""
+    """Why they do."""
+
+    def document(self) -> dict[str, Any] | None:
+        return asdict(self) if self.letters else None
+
+    @classmethod
+    def read(cls, kept: dict[str, Any] | None) -> "Box":
+        if kept is None:
+            return cls()
+        known = {key: value for key, value in kept.items() if key in cls.__dataclass_fields__}
+        return cls(**{**known, "letters": tuple(Letter(**letter) for letter in kept["letters"])})
+
+    def with_letter(self, letter: Letter) -> "Box":
+        return replace(self, letters=(*self.letters, letter))
+
+    def without(self, loop: str) -> "Box":
+        """What a loop had to say in an earlier phase is said no more, unless it lasts."""
+        letters = tuple(letter for letter in self.letters if letter.loop != loop or letter.lasts)
+        return self if letters == self.letters else replace(Box(), letters=letters)
+
+
+@dataclass(frozen=True)
+class Addressee:
+    """The agent, as it is now."""
+
+    now: float
+    spawn: str | None
+    """Its session; None: it does not run."""
+    waits_for: str = ""
+    """Why nothing is to be said to it now."""
+    reply: Reply | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    after: Box
+    send: str = ""
+    """The text to be sent now; whoever does notes it by `asked`."""
+    when: Literal["idle", "now"] = "idle"
+    waits: tuple[str, ...] = ()
+    """The loops of which is told that their messages wait."""
+    dropped: tuple[Letter, ...] = ()
+    look_at: float | None = None
+
+
+def decide(box: Box, agent: Addressee) -> Step:
+    if not box.letters:
+        return Step(Box())
+    if box.asked:
+        if agent.reply is None and 0 <= agent.now - box.asked_at < LOST_AFTER_S:
+            return Step(box)
+        if agent.reply is not None and agent.reply.ok:
+            return decide(Box(box.letters[box.count :]), replace(agent, reply=None))
+        box = _refused(box, agent)
+    kept, dropped = _worth_keeping(box, agent.now)
+    if not kept.letters:
+        return Step(Box(), dropped=dropped)
+    reason = agent.waits_for or ("" if agent.spawn is not None else "it does not run")
+    if reason or agent.now < kept.not_before:
+        return replace(_waits(replace(kept, reason=reason or kept.reason), agent.now), dropped=dropped)
+    letters = _first(kept.letters)
+    text = "\n\n".join(letter.text for letter in letters)
+    when: Literal["idle", "now"] = "now" if any(letter.when == "now" for letter in letters) else "idle"
+    return Step(replace(kept, count=len(letters)), send=text, when=when, dropped=dropped)
+
+
+def asked(box: Box, command: str, now: float) -> Box:
+    return replace(box, asked=command, asked_at=now, tries=box.tries + 1)
+
+
+def _refused(box: Box, agent: Addressee) -> Box:
+    reason = agent.reply.said if agent.reply is not None else "nobody answered"
+    wait_s = min(FIRST_WAIT_S * 2.0 ** min(max(box.tries - 1, 0), 10), LONGEST_WAIT_S)
+    return replace(box, asked="", count=0, not_before=agent.now + wait_s, reason=reason)
+
+
+def _worth_keeping(box: Box, now: float) -> tuple[Box, tuple[Letter, ...]]:
+    kept = tuple(letter for letter in box.letters if now - letter.at < KEEPS_S)[-AT_MOST_LETTERS:]
+    if kept == box.letters:
+        return box, ()
+    return replace(box, letters=kept), tuple(letter for letter in box.letters if letter not in kept)
+
+
+def _waits(box: Box, now: float) -> Step:
+    oldest = min(letter.at for letter in box.letters)
+    look_at = box.not_before if box.not_before > now else None
+    if box.told or now - oldest < TELLS_AFTER_S:
+        soon = None if box.told else oldest + TELLS_AFTER_S
+        return Step(box, look_at=min((at for at in (look_at, soon) if at is not None), default=None))
+    loops = tuple(dict.fromkeys(letter.loop for letter in box.letters))
+    return Step(replace(box, told=True), waits=loops, look_at=look_at)
+
+
+def _first(letters: tuple[Letter, ...]) -> tuple[Letter, ...]:
+    """As many as go into one text, and one at least."""
+    size = 0
+    for place, letter in enumerate(letters):
+        size += len(letter.text) + 2
+        if size > AT_MOST_CHARACTERS and place:
+            return letters[:place]
+    return letters

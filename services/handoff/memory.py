@@ -1,0 +1,74 @@
+"""What is remembered of a loop over restarts, as JSON and back."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from services.handoff.loops.course import Course
+from services.handoff.loops.errands import Errand
+from shared.turn import Turn
+
+SEEN, DOWN, COURSE, ERRANDS, BOX = "seen:", "down:", "course:", "errands:", "box:"
+TOLD_AT_MOST = 1_000
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A loop's branch as it was last seen."""
+
+    address: str
+    branch: str
+    tip: str | None = None
+    """None: it was never there."""
+    is_gone: bool = False
+    told: tuple[str, ...] = ()
+    """Keys of the commits that were told: when history is rewritten they come again under other ids."""
+    statuses: Mapping[str, str] = field(default_factory=dict)
+    """What the status files say."""
+    status_told: str = ""
+
+    def with_told(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        return (*self.told, *keys)[-TOLD_AT_MOST:]
+
+
+class Memory:
+    """One turn's view of it."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+
+    def seen(self, loop: str) -> Seen | None:
+        kept = self._turn.recall(f"{SEEN}{loop}")
+        return Seen(**{**_known(Seen, kept), "told": tuple(kept["told"])}) if kept else None
+
+    def keep_seen(self, loop: str, seen: Seen) -> None:
+        self._turn.remember(f"{SEEN}{loop}", asdict(seen))
+
+    def down_since(self, loop: str) -> float | None:
+        """Since when it is told that a loop's remote does not answer."""
+        kept = self._turn.recall(f"{DOWN}{loop}")
+        return float(kept) if kept is not None else None
+
+    def keep_down_since(self, loop: str, since: float | None) -> None:
+        self._turn.remember(f"{DOWN}{loop}", since)
+
+    def course(self, loop: str) -> Course:
+        kept = self._turn.recall(f"{COURSE}{loop}")
+        return Course(**{**_known(Course, kept), "stale": tuple(kept["stale"])}) if kept else Course()
+
+    def keep_course(self, loop: str, course: Course) -> None:
+        if course != self.course(loop):
+            self._turn.remember(f"{COURSE}{loop}", asdict(course))
+
+    def errands(self, loop: str) -> list[Errand]:
+        return [Errand.read(each) for each in self._turn.recall(f"{ERRANDS}{loop}") or []]
+
+    def keep_errands(self, loop: str, errands: list[Errand]) -> None:
+        if errands != self.errands(loop):
+            self._turn.remember(f"{ERRANDS}{loop}", [each.document() for each in errands] or None)
+
+
+def _known(kind: type[Any], kept: Mapping[str, Any]) -> dict[str, Any]:
+    """What a later version may have kept besides is passed over."""
+    names = {each.name for each in fields(kind)}
+    return {name: value for name, value in kept.items() if name in names}

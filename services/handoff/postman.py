@@ -1,0 +1,93 @@
+"""Brings messages to agents: through the spawner, once each, in order, and none while its agent can't take it."""
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from registry import AgentRecord
+from services.handoff.loops import post
+from services.handoff.loops.post import Addressee, Box, Letter
+from services.handoff.memory import BOX
+from shared.commands import Reply, Send
+from shared.events import MessageDropped, MessageWaits
+from shared.journal import Journal
+from shared.states import Activity
+from shared.turn import Turn
+
+SPAWNER = "spawner"
+SHOWN_CHARACTERS = 200
+LOOKS_EVERY = timedelta(seconds=5)
+"""While something waits: who it waits for may run by now. The spawner's own news wake us besides."""
+
+
+class Postman:
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def put(
+        self, turn: Turn, agent: str, loop: str, text: str, when: Literal["idle", "now"], *, lasts: bool = False
+    ) -> None:
+        letter = Letter(loop, text, turn.now.timestamp(), when, lasts)
+        self._keep(turn, agent, self.box(turn, agent).with_letter(letter))
+
+    def forget(self, turn: Turn, agent: str, loop: str) -> None:
+        """Nothing that a loop had to say to an agent is to be said any more."""
+        box = self.box(turn, agent)
+        if (after := box.without(loop)) is not box:
+            self._keep(turn, agent, after)
+
+    def box(self, turn: Turn, agent: str) -> Box:
+        return Box.read(turn.recall(f"{BOX}{agent}"))
+
+    def waiting(self, turn: Turn) -> list[str]:
+        """Whom something is to be said to."""
+        keys = [key for key in {**turn.memory, **turn.kept} if key.startswith(BOX)]
+        return [key.removeprefix(BOX) for key in keys if turn.recall(key) is not None]
+
+    def deliver(self, turn: Turn, records: Mapping[str, AgentRecord], expected: Collection[str]) -> None:
+        """Go one step on with every message. `expected`: agents that are about to be started anew."""
+        for agent in self.waiting(turn):
+            box = self.box(turn, agent)
+            step = post.decide(box, self._addressee(turn, box, records.get(agent), is_expected=agent in expected))
+            for letter in step.dropped:
+                said = f"it could not be said for {post.KEEPS_S / 86400:g} days: {step.after.reason or box.reason}"
+                shown = letter.text[:SHOWN_CHARACTERS]
+                turn.tell(MessageDropped(loop=letter.loop, agent=agent, text=shown, reason=said))
+            for loop in step.waits:
+                turn.tell(MessageWaits(loop=loop, agent=agent, reason=step.after.reason))
+            after = step.after
+            if step.send:
+                after = post.asked(after, self._send(turn, agent, records[agent], step), turn.now.timestamp())
+            if step.look_at is not None:
+                turn.again_at(datetime.fromtimestamp(step.look_at, UTC))
+            if after != box:
+                self._keep(turn, agent, after)
+            if after.letters:
+                turn.again_at(turn.now + LOOKS_EVERY)
+
+    def _addressee(self, turn: Turn, box: Box, record: AgentRecord | None, *, is_expected: bool) -> Addressee:
+        running = record if record is not None and record.is_running else None
+        waits_for = ""
+        if is_expected:
+            waits_for = "it is about to be started for its phase"
+        elif running is not None and (running.limit is not None or running.activity is Activity.LIMITED):
+            waits_for = "its usage limit is reached"
+        answer = self._journal.requests.answer_to(box.asked, SPAWNER) if box.asked else None
+        reply = Reply.model_validate_json(answer) if answer is not None else None
+        return Addressee(turn.now.timestamp(), running.spawn if running is not None else None, waits_for, reply)
+
+    def _send(self, turn: Turn, agent: str, record: AgentRecord, step: post.Step) -> str:
+        # Bound to the session: one that comes after it may be of another phase.
+        command = Send(
+            agent=agent,
+            spawn=record.spawn,
+            text=step.send,
+            when=step.when,
+            wait_s=post.KEEPS_S,
+            expires=turn.now + timedelta(seconds=post.KEEPS_S),
+        )
+        loops = ", ".join(dict.fromkeys(letter.loop for letter in step.after.letters[: step.after.count]))
+        return turn.ask(command, f"loop {loops}")
+
+    def _keep(self, turn: Turn, agent: str, box: Box) -> None:
+        turn.remember(f"{BOX}{agent}", box.document())

@@ -1,0 +1,54 @@
+"""What has to be asked of which remote, by the fleet file and by what is remembered."""
+
+from collections.abc import Mapping
+
+from services.handoff.looking.sight import Target, Watch
+from services.handoff.loops.wording import status_path
+from services.handoff.memory import Seen
+from shared.fleet import Fleet
+from shared.fleet.file import as_path
+from shared.fleet.loops import IS_SCP_LIKE, Loop
+
+
+def address_of(fleet: Fleet, loop: Loop) -> str:
+    """A remote as git takes it: a path is from where the fleet file is."""
+    remote = loop.remote
+    if "://" in remote or IS_SCP_LIKE.match(remote):
+        return remote
+    return str(fleet.resolve(as_path(remote)))
+
+
+def status_paths(loop: Loop) -> tuple[str, ...]:
+    """The status files of all phases: what is pushed at once may be about several."""
+    found = (status_path(loop, number) for number in range(1, len(loop.phases) + 1))
+    return tuple(dict.fromkeys(path for path in found if path is not None))
+
+
+def watch_of(name: str, loop: Loop, address: str, seen: Seen | None) -> Watch:
+    known = seen if seen is not None and (seen.address, seen.branch) == (address, loop.branch) else None
+    statuses = status_paths(loop)
+    return Watch(
+        loop=name,
+        branch=loop.branch,
+        inbox=tuple(loop.inbox),
+        statuses=statuses,
+        is_known=known is not None,
+        seen=known.tip if known is not None else None,
+        is_gone=known is not None and known.is_gone,
+        knows_statuses=known is not None and set(statuses) <= known.statuses.keys(),
+    )
+
+
+def targets(loops: Mapping[str, Loop], addresses: Mapping[str, str], seen: Mapping[str, Seen]) -> dict[str, Target]:
+    """By remote: loops on one remote share its mirror, and it is asked as often as the most eager of them wants."""
+    wanted: dict[str, list[str]] = {}
+    for name, address in addresses.items():
+        wanted.setdefault(address, []).append(name)
+    return {
+        address: Target(
+            address,
+            min(loops[name].poll_s for name in names),
+            tuple(watch_of(name, loops[name], address, seen.get(name)) for name in names),
+        )
+        for address, names in wanted.items()
+    }
