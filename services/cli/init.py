@@ -22,7 +22,7 @@ agents:
     backend: demo               # a scripted one without a model; others: agy, aider, claude, codex, gemini, opencode
     dir: .                      # its workspace, from where this file is
     prompt: build the thing
-    #kind: persistent           # kept running; loop: also plays a role in a loop; task: not started again when it ends
+    #kind: loop                 # started anew for each phase of a loop; else persistent: kept running; task: runs once
     #role: builds the thing     # for people
     #model: large               # by the name that the backend's program knows; without it, that program's own choice
     #enabled: false             # only when asked: muster spawn builder
@@ -109,22 +109,31 @@ agents:
 #  connected_s: 30              # how often to look while a broker answers (changes are pushed anyway) ...
 #  alone_s: 1                   # ... and while none does
 
-# Checked now, acted on by a service that is not there yet (handoff): loops.
-#loops:                         # agents that hand work to each other by commits
+# Agents that hand work to each other by commits, and go through phases: docs/loops.md. `muster init --example
+# builder-reviewer` writes a pair that works.
+#loops:
 #  main:
-#    remote: git@example.com:team/thing.git
+#    enabled: true
+#    remote: git@example.com:team/thing.git    # or a path from where this file is
 #    branch: main
-#    poll_s: 20
+#    poll_s: 20                 # how often the remote is asked
 #    roles: {build: builder, review: reviewer}
-#    patterns:
-#      done: {subject: "^review:", to: build, text: "{author} committed {commit}: {subject}"}
-#    inbox: {notes/for-build.md: build}    # a file on the branch, and who reads it
+#    patterns:                  # commits whose subject begins with `claim:`, or matches `subject`
+#      claim: {to: review, text: "{author} committed {commit}: {subject}"}
+#      stuck: {subject: "(?i)help needed", to: [build, review]}
+#    inbox:                     # files on the branch, and who reads each
+#      notes/for-build.md: build
+#      "notes/review/*.md": {to: review, text: "{path} is for you."}
+#    when: idle                 # messages wait until their reader is done with what it does; now: they don't
 #    status_file: STATUS.md
-#    done: "^STATUS: DONE"      # the line in it that ends a phase
-#    kickoff: prompts/phase.md  # the template of a phase's first prompt
+#    done: '^STATUS: DONE\\b'    # the line in it that ends a phase; {phase} and {number} are filled in
+#    advance: true              # ... and begins the next one; false: `muster phase next` does
+#    grace_s: 300               # who is to be started anew for it may finish what it does, for so long
+#    kickoff: prompts/phase.md  # the template of a phase's first prompt, and of what each role is told before it
+#    role_prompts: {build: prompts/build.md}
 #    phases:
 #      - name: first
-#      - {name: second, kickoff: prompts/second.md, models: {build: large}}
+#      - {name: second, kickoff: prompts/second.md, models: {build: large}}    # for an agent of kind loop
 #    on_complete: tidy          # a task that runs after the last phase
 """
 SETTING = r"^( *)#(?! \S)"

@@ -104,8 +104,12 @@ class View:
         return f"{paint.bold(report.fleet.space.host)}  {self.now.astimezone():%H:%M:%S}  {said}"
 
     def _service_line(self, paint: Paint) -> str:
+        """Those that are alike together, and what is wrong first: the line may have to be cut."""
+        alike: dict[str, list[str]] = {}
         told = []
         for each in self.report.services():
-            quiet = each.status in ("up", "online", "alone") or not each.says
-            told.append(f"{each.name} {paint.status(each.status)}" + ("" if quiet else f" ({each.says})"))
-        return "  ".join(told)
+            if each.status in ("up", "online", "alone") or not each.says:
+                alike.setdefault(each.status, []).append(each.name)
+            else:
+                told.append(f"{each.name} {paint.status(each.status)} ({each.says})")
+        return "  ".join([*told, *(f"{paint.status(status)}: {' '.join(names)}" for status, names in alike.items())])

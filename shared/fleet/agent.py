@@ -23,7 +23,8 @@ class Agent(Section):
     """One agent; what it does not say, `defaults` says."""
 
     kind: Kind = Kind.PERSISTENT
-    """`persistent` is kept running, `loop` too and plays a role in a loop, `task` is not started again when it ends."""
+    """`persistent` is kept running, `loop` too, but is started anew for each phase of its loop, `task` is not started
+    again when it ends."""
     backend: Id = "demo"
     """What runs it: one of `backends`, or one that comes with Muster."""
     dir: Path = Path()

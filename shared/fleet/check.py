@@ -146,7 +146,13 @@ def outside(fleet: Fleet, directory: Path) -> str | None:
 
 
 def _loops(fleet: Fleet) -> Found:
+    playing: dict[str, str] = {}
     for name, loop in fleet.declared.loops.items():
+        for role, agent in loop.roles.items() if loop.phases else ():
+            other = playing.setdefault(agent, name)
+            if other != name and agent in fleet.phased:
+                said = f"{agent!r} plays in the phases of the loop {other!r} too: each would start it anew"
+                yield ("loops", name, "roles", role), f"{said}; give one of them another agent"
         yield from ((("loops", name, *place), said) for place, said in _loop(fleet, loop))
 
 

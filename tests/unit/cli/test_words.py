@@ -129,82 +129,85 @@ FACTS: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        (AgentSpawned(**FACTS), "builder      lifecycle spawned         session builder, pid 7, in /work"),
+        (AgentSpawned(**FACTS), "builder      lifecycle spawned            session builder, pid 7, in /work"),
         (
             AgentRestarted(**FACTS, replaces=None, reason="it ended", attempt=2),
-            "builder      lifecycle restarted       it ended; session builder, pid 7, attempt 2",
+            "builder      lifecycle restarted          it ended; session builder, pid 7, attempt 2",
         ),
-        (AgentStopped(agent="a", spawn=None, reason="asked for"), "a            lifecycle stopped         asked for"),
+        (
+            AgentStopped(agent="a", spawn=None, reason="asked for"),
+            "a            lifecycle stopped            asked for",
+        ),
         (
             AgentExited(agent="a", spawn="s", exit_status=None),
-            "a            lifecycle exited          its program ended with status None",
+            "a            lifecycle exited             its program ended with status None",
         ),
-        (AgentGaveUp(agent="a", reason="too often"), "a            lifecycle gave_up         too often"),
+        (AgentGaveUp(agent="a", reason="too often"), "a            lifecycle gave_up            too often"),
         (
             SessionMissing(agent="a", spawn="s", session="a"),
-            "a            drift     missing         recorded as running, but tmux has no session a",
+            "a            drift     missing            recorded as running, but tmux has no session a",
         ),
         (
             PaneDead(agent="a", spawn="s", session="a", exit_status=-9),
-            "a            drift     pane_dead       its program ended with status -9",
+            "a            drift     pane_dead          its program ended with status -9",
         ),
         (
             Unregistered(agent="a", backend="codex", workspace="/w", session="s", pane="%1", pid=7, adopts=True),
-            "a            drift     unregistered    runs codex in session s, pid 7, and no record said so;"
+            "a            drift     unregistered       runs codex in session s, pid 7, and no record said so;"
             " the spawner is asked to adopt it",
         ),
         (
             Unregistered(agent="a", spawn="s", backend="codex", workspace="/w", session="s", pane="%1", pid=7),
-            "a            drift     unregistered    runs codex in session s, pid 7, and no record said so",
+            "a            drift     unregistered       runs codex in session s, pid 7, and no record said so",
         ),
         (
             Identified(agent="a", spawn="s", conversation="c2"),
-            "a            drift     identified      is in conversation c2",
+            "a            drift     identified         is in conversation c2",
         ),
         (
             Identified(agent="a", spawn="s", conversation="c2", previous="c1"),
-            "a            drift     identified      went on to conversation c2; it was c1",
+            "a            drift     identified         went on to conversation c2; it was c1",
         ),
         (
             StaleId(agent="a", conversation="c1", transcript="/t/c1.jsonl"),
-            "a            drift     stale_id        its conversation c1 is no longer at /t/c1.jsonl",
+            "a            drift     stale_id           its conversation c1 is no longer at /t/c1.jsonl",
         ),
         (
             DuplicateId(agent="a", spawn="s", conversation="c1", others=["b", "c"]),
-            "a            drift     duplicate_id    runs on conversation c1, and so does b, c",
+            "a            drift     duplicate_id       runs on conversation c1, and so does b, c",
         ),
         (
             WrongBackend(agent="a", spawn="s", expected="claude", found="codex", command="node"),
-            "a            drift     wrong_backend   recorded as claude, but its pane runs codex (node)",
+            "a            drift     wrong_backend      recorded as claude, but its pane runs codex (node)",
         ),
         (
             WrongBackend(agent="a", spawn="s", expected="claude", command="bash"),
-            "a            drift     wrong_backend   recorded as claude, but its pane runs bash",
+            "a            drift     wrong_backend      recorded as claude, but its pane runs bash",
         ),
         (
             Moved(agent="a", spawn="s", session="b", workspace="/w", was_session="a", was_workspace="/w"),
-            "a            drift     moved           recorded as session a, but it is called b",
+            "a            drift     moved              recorded as session a, but it is called b",
         ),
         (
             Moved(agent="a", spawn="s", session="b", workspace="/v", was_session="a", was_workspace="/w"),
-            "a            drift     moved           recorded as session a, but it is called b;"
+            "a            drift     moved              recorded as session a, but it is called b;"
             " recorded in /w, but it works in /v",
         ),
         (
             DriftResolved(agent="a", drift="stale_id", reason="its conversation is on disk"),
-            "a            drift     resolved        stale_id: its conversation is on disk",
+            "a            drift     resolved           stale_id: its conversation is on disk",
         ),
         (
             AgentProgress(agent="builder", spawn="s1", state="blocked", summary="It needs a key."),
-            "builder      activity  progress        blocked: It needs a key.",
+            "builder      activity  progress           blocked: It needs a key.",
         ),
         (
             AgentFinished(agent="builder", spawn="s1", summary="All is done.", output="x", file="/jobs/b.txt"),
-            "builder      activity  finished        All is done.; its result is in /jobs/b.txt",
+            "builder      activity  finished           All is done.; its result is in /jobs/b.txt",
         ),
         (
             AgentFinished(agent="builder", spawn="s1", summary="All is done."),
-            "builder      activity  finished        All is done.",
+            "builder      activity  finished           All is done.",
         ),
     ],
 )
@@ -221,11 +224,11 @@ def test_an_event_is_one_line(event: Event, words: str) -> None:
     [
         (
             ServiceState(service="spawner", status=Presence.ONLINE, connection=3, pid=7, version="1"),
-            "spawner      state     online          pid 7, connection 3",
+            "spawner      state     online             pid 7, connection 3",
         ),
         (
             ServiceState(service="spawner", status=Presence.OFFLINE, connection=3, pid=7, version="1", reason="gone"),
-            "spawner      state     offline         gone",
+            "spawner      state     offline            gone",
         ),
         (
             AgentState(
@@ -237,7 +240,7 @@ def test_an_event_is_one_line(event: Event, words: str) -> None:
                 backend="demo",
                 workspace="/",
             ),
-            "builder      state     running         spawned",
+            "builder      state     running            spawned",
         ),
     ],
 )
@@ -251,7 +254,7 @@ def test_a_state_is_one_line(state: Data, words: str) -> None:
 def test_a_reply_is_one_line(code: str, outcome: str) -> None:
     reply = Reply(id="c1", verb="spawn", ok=code == "ok", said="well", code=code, by="spawner", time=NOW)
     line = event_line("box", REPLY, reply, PLAIN)
-    assert line.split(" ", 2)[2] == f"spawn        reply     {outcome:<15} well"
+    assert line.split(" ", 2)[2] == f"spawn        reply     {outcome:<18} well"
 
 
 @given(st.text(max_size=30))

@@ -184,7 +184,7 @@ SEEN_BY_THE_LOADER: list[Bad] = [
     ),
     (
         "loops: {l: {remote: x, roles: {b: a}, patterns: {p: {subject: x, to: bb}}}}\nagents: {a: }\n",
-        *(1, "loops.l.patterns.p.to", "no role of this loop; did you mean 'b'? allowed are: b"),
+        *(1, "loops.l.patterns.p.to", "no role of this loop and no agent; did you mean 'b'? allowed are: b, a"),
     ),
     (
         "loops: {l: {remote: x, roles: {b: a}, inbox: {f: c}}}\nagents: {a: }",
