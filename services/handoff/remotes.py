@@ -1,21 +1,47 @@
 """What has to be asked of which remote, by the fleet file and by what is remembered."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
+from services.handoff.looking.hints import Trail
 from services.handoff.looking.sight import Target, Watch
 from services.handoff.loops.wording import status_path
 from services.handoff.memory import Seen
 from shared.fleet import Fleet
 from shared.fleet.file import as_path
+from shared.fleet.fleet import BadPath
 from shared.fleet.loops import IS_SCP_LIKE, Loop
 
 
 def address_of(fleet: Fleet, loop: Loop) -> str:
     """A remote as git takes it: a path is from where the fleet file is."""
-    remote = loop.remote
-    if "://" in remote or IS_SCP_LIKE.match(remote):
-        return remote
-    return str(fleet.resolve(as_path(remote)))
+    return str(fleet.resolve(as_path(loop.remote))) if is_path(loop.remote) else loop.remote
+
+
+def is_path(remote: str) -> bool:
+    """Whether it is on this machine, as git reads it."""
+    return "://" not in remote and not IS_SCP_LIKE.match(remote)
+
+
+def trails(fleet: Fleet, loops: Mapping[str, Loop], addresses: Mapping[str, str]) -> dict[str, Trail]:
+    """By remote: where it would show that somebody here has pushed."""
+    found: dict[str, Trail] = {}
+    for name, address in addresses.items():
+        loop, before = loops[name], found.get(address, Trail(()))
+        clones = [workspace for agent in loop.roles.values() if (workspace := _workspace(fleet, agent)) is not None]
+        found[address] = Trail(
+            tuple(sorted({*before.branches, loop.branch})),
+            tuple(sorted({*before.clones, *clones})),
+            Path(address) if is_path(address) else None,
+        )
+    return found
+
+
+def _workspace(fleet: Fleet, agent: str) -> Path | None:
+    try:
+        return fleet.resolve(fleet.agents[agent].dir)
+    except (BadPath, KeyError):
+        return None
 
 
 def status_paths(loop: Loop) -> tuple[str, ...]:

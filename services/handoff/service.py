@@ -7,12 +7,13 @@ from typing import ClassVar
 from registry import AgentRecord, RegistryFile
 from registry.reading import Records
 from services.handoff.answering import Desk
+from services.handoff.looking.hints import Hints
 from services.handoff.looking.looker import Looker
 from services.handoff.looking.sight import Sight
 from services.handoff.memory import Memory
 from services.handoff.playing import Player
 from services.handoff.postman import Postman
-from services.handoff.remotes import address_of, targets
+from services.handoff.remotes import address_of, targets, trails
 from services.handoff.taking_up import take_up, tell_status
 from shared.commands import PhaseNext, PhaseSet, PhaseShow, Poll
 from shared.errors import MusterError
@@ -33,11 +34,18 @@ class Handoff:
     owns: ClassVar[tuple[Topic, ...]] = ()
 
     def __init__(
-        self, fleet_file: FleetFile, registry: RegistryFile, journal: Journal, looker: Looker, log: Log
+        self,
+        fleet_file: FleetFile,
+        registry: RegistryFile,
+        journal: Journal,
+        looker: Looker,
+        hints: Hints,
+        log: Log,
     ) -> None:
         self._fleet_file = fleet_file
         self._records = Records(registry, journal)
         self._looker = looker
+        self._hints = hints
         self._log = log
         self._postman = Postman(journal)
         self._player = Player(journal, self._postman)
@@ -45,6 +53,11 @@ class Handoff:
 
     def states(self) -> Iterable[Data]:
         return ()
+
+    def address_of(self, loop: str) -> str:
+        """The remote of a loop, as git takes it."""
+        fleet = self._fleet_file.fleet
+        return address_of(fleet, fleet.declared.loops[loop])
 
     def step(self, turn: Turn) -> None:
         self._fleet_file.refresh()
@@ -65,6 +78,7 @@ class Handoff:
         self._deliver(turn, memory, fleet, records)
         seen = {name: found for name in addresses if (found := memory.seen(name)) is not None}
         self._looker.watch(targets(loops, addresses, seen))
+        self._hints.watch(trails(fleet, loops, addresses))
 
     @contextmanager
     def _minding(self, turn: Turn, loop: str) -> Iterator[None]:

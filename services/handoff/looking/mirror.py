@@ -6,7 +6,8 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from services.handoff.looking.git import ASKS_WITHIN_S, FETCHES_WITHIN_S, Git, GitFailed
+from services.handoff.looking import git as programs
+from services.handoff.looking.git import FETCHES_WITHIN_S, Git, GitFailed
 from services.handoff.looking.reading import COMMIT_FORMAT, read_blob, read_commits, read_tips, read_touches
 from services.handoff.looking.sight import Commit, Touch
 from shared.broker.private import make_directory
@@ -21,7 +22,7 @@ LARGEST_STATUS = 64 * 1024
 def ask_tips(git: Git, remote: str, branches: Sequence[str]) -> dict[str, str]:
     """One cheap question: what the branches point at. No mirror is needed for it."""
     names = [f"refs/heads/{branch}" for branch in branches]
-    found = read_tips(git("ls-remote", "--quiet", "--", remote, *names, within_s=ASKS_WITHIN_S))
+    found = read_tips(git("ls-remote", "--quiet", "--", remote, *names, within_s=programs.ASKS_WITHIN_S))
     return {branch: sha for branch, sha in found.items() if branch in branches}
 
 
