@@ -26,6 +26,8 @@ class Outbox:
         self._next = journal.published() + 1
         self.last = journal.last_seq()
         """The number of the newest event."""
+        self._inherited = self.last >= self._next
+        """Whether an earlier process told something that it could not publish: there may have been no broker."""
         self._in_flight: dict[int, int] = {}
         """The broker's number for a message, and ours; in the order of ours."""
         self._noted, self._noted_at = self._done, 0.0
@@ -42,7 +44,8 @@ class Outbox:
         """Start again on a new connection; `lost_at` is when an earlier one was lost, if it was."""
         self.rewind(self._done if lost_at is None else self._journal.seq_before(lost_at - OVERLAP_S))
         self._open = True
-        self._opens_at = now if lost_at is None else now + SETTLES_S
+        self._opens_at = now + SETTLES_S if lost_at is not None or self._inherited else now
+        self._inherited = False
 
     def disconnected(self) -> None:
         self._open = False
