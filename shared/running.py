@@ -19,7 +19,7 @@ AT_MOST_BYTES = 1 << 20
 """Of its output, from the beginning, unless more is asked for."""
 LAST_BYTES = 1 << 16
 """Of its complaints, from the end: that is where they say what it was."""
-LOOKS_S = 0.1
+LOOKS_S, CLOSED_LOOKS_S = 0.1, 0.01
 GOES_WITHIN_S = 2.0
 """Who is told to end has so long before it is killed."""
 
@@ -87,6 +87,8 @@ def run(
             assert pipe is not None  # noqa: S101 - for the type checker
             os.set_blocking(pipe.fileno(), False)
             pipes.register(pipe, selectors.EVENT_READ, written)
+        if (ending := _ending(process)) is not None:
+            pipes.register(ending, selectors.EVENT_READ)
         until = time.monotonic() + timeout_s
         try:
             ended = False
@@ -94,6 +96,8 @@ def run(
                 ended = _wait(process, pipes)
         finally:
             _end(process, pipes)
+            if ending is not None:
+                os.close(ending)
     return Ended(process.returncode if ended else None, out.text, err.text)
 
 
@@ -106,6 +110,14 @@ def _opened(stdin: Path | bytes | None) -> IO[bytes]:
     return file
 
 
+def _ending(process: "subprocess.Popen[bytes]") -> int | None:
+    """What can be read as soon as it has ended, so that nobody has to look again and again; not on every system."""
+    try:
+        return os.pidfd_open(process.pid)
+    except (AttributeError, OSError):
+        return None
+
+
 def _wait(process: "subprocess.Popen[bytes]", pipes: selectors.BaseSelector) -> bool:
     """Whether it has come to its end. What others still write to its pipes then is not waited for."""
     ended = _has_ended(process)
@@ -116,10 +128,10 @@ def _wait(process: "subprocess.Popen[bytes]", pipes: selectors.BaseSelector) -> 
 def _read(pipes: selectors.BaseSelector, wait_s: float) -> None:
     """Take in all that is there."""
     if not pipes.get_map():
-        time.sleep(wait_s)
+        time.sleep(min(wait_s, CLOSED_LOOKS_S))
         return
     for key, _ in pipes.select(wait_s):
-        while True:
+        while key.data is not None:
             try:
                 data = os.read(key.fd, LAST_BYTES)
             except BlockingIOError:
