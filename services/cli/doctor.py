@@ -62,7 +62,7 @@ def examine(given: str | None) -> Iterator[Finding]:
         yield Finding("fleet", False, str(error), "mend the file; `muster init` writes a good one")
         return
     yield Finding("fleet", True, f"{fleet.path}: {len(fleet.declared.agents)} agents")
-    for check in (agents, _tmux_answers, _files, _space, _journal, _broker, _services):
+    for check in (agents, loops, _tmux_answers, _files, _space, _journal, _broker, _services):
         yield from check(fleet)
 
 
@@ -118,6 +118,26 @@ def _faults(fleet: Fleet, agent: str) -> Iterator[str]:
         needs.program_of(fleet, declared.backend, backend, values, path)
     except MusterError as error:
         yield str(error)
+
+
+def loops(fleet: Fleet) -> Iterator[Finding]:
+    """Whether loops have what they need: git, and their templates. Whether a remote answers, `phase show` tells."""
+    declared = fleet.declared.loops
+    if not declared:
+        return
+    if shutil.which("git") is None:
+        yield Finding("loops", False, "there is no git on the PATH", "apt-get install git, or brew install git")
+    named = [
+        (name, path)
+        for name, loop in declared.items()
+        for path in (loop.kickoff, *(phase.kickoff for phase in loop.phases), *loop.role_prompts.values())
+        if path is not None
+    ]
+    missing = [f"{path} of {name}" for name, path in dict.fromkeys(named) if not fleet.resolve(path).is_file()]
+    if missing:
+        yield Finding("loops", False, f"templates that are not there: {', '.join(missing)}", "write them")
+    elif shutil.which("git") is not None:
+        yield Finding("loops", True, f"{len(declared)} have what they need")
 
 
 def _tmux_answers(fleet: Fleet) -> Iterator[Finding]:

@@ -2,9 +2,9 @@
 
 Cost: a whole fleet with so many loops, each on a local remote of its own, and one broken: CPU of handoff and of all git
 that it starts. The baseline is a `git fetch` in a clone for each remote and poll.
-Latency: from the end of `git push` to the event at a subscriber, and to the text in the agent's input box (`sent`); told
-by a `poll` command as a hook of the remote would send it, or seen by Muster's own look at refs. The baseline is what
-git takes to ask and fetch once by hand.
+Latency: from the end of `git push` to the event at a subscriber, and to the text in the input box (`sent`); told by a
+`poll` command as a hook of the remote would send it, or by Muster's own look at refs. The baseline is what git takes to
+ask and fetch once by hand.
 Run: python -m tests.bench.bench_handoff [--remotes 50] [--seconds 60] [--pushes 20]
 """
 
