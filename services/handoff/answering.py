@@ -13,7 +13,7 @@ from services.handoff.postman import Postman
 from shared.commands import PhaseNext, PhaseSet, PhaseShow, Poll
 from shared.fleet import Fleet
 from shared.fleet.faults import allowed
-from shared.fleet.loops import Loop
+from shared.fleet.loops import Loop, shown_remote
 from shared.turn import Asked, Turn
 
 LoopsCommand = PhaseShow | PhaseNext | PhaseSet | Poll
@@ -96,7 +96,7 @@ class Desk:
         boxes = {agent: self._postman.box(turn, agent) for agent in agents}
         return {
             "enabled": loop.enabled,
-            "remote": loop.remote,
+            "remote": shown_remote(loop),
             "branch": loop.branch,
             "tip": seen.tip if seen is not None else None,
             "gone": seen.is_gone if seen is not None else False,

@@ -1,7 +1,7 @@
 """What is remembered of a loop over restarts, as JSON and back."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from services.handoff.loops.course import Course
@@ -23,12 +23,17 @@ class Seen:
     is_gone: bool = False
     told: tuple[str, ...] = ()
     """Keys of the commits that were told: when history is rewritten they come again under other ids."""
+    lost: tuple[str, ...] = ()
+    """Of those that were lost so: they may come again later."""
     statuses: Mapping[str, str] = field(default_factory=dict)
     """What the status files say."""
     status_told: str = ""
 
-    def with_told(self, keys: tuple[str, ...]) -> tuple[str, ...]:
-        return (*self.told, *keys)[-TOLD_AT_MOST:]
+    def with_told(self, keys: Iterable[str], dropped: Collection[str]) -> "Seen":
+        """The same after commits were told, and others dropped."""
+        told = (*self.told, *keys)[-TOLD_AT_MOST:]
+        lost = dict.fromkeys([*self.lost, *(key for key in self.told if key in dropped)])
+        return replace(self, told=told, lost=tuple(lost)[-TOLD_AT_MOST:])
 
 
 class Memory:
@@ -39,7 +44,10 @@ class Memory:
 
     def seen(self, loop: str) -> Seen | None:
         kept = self._turn.recall(f"{SEEN}{loop}")
-        return Seen(**{**_known(Seen, kept), "told": tuple(kept["told"])}) if kept else None
+        if not kept:
+            return None
+        known = _known(Seen, kept)
+        return Seen(**{**known, "told": tuple(kept["told"]), "lost": tuple(kept.get("lost", ()))})
 
     def keep_seen(self, loop: str, seen: Seen) -> None:
         self._turn.remember(f"{SEEN}{loop}", asdict(seen))

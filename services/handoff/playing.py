@@ -1,6 +1,7 @@
 """Takes loops through their phases: begins them, gives agents their parts, and ends the loop after the last one."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -145,7 +146,7 @@ class Player:
         now = turn.now.timestamp()
         if errand.what is What.TELL:
             self._postman.put(turn, errand.agent, name, _prompt(fleet, name, loop, errand), loop.when)
-            return Errand.read({**errand.document(), "done": True})
+            return replace(errand, done=True)
         command = self._command(fleet, name, loop, errand, turn.now + ASKS_FOR)
         return errands.asked(errand, turn.ask(command, f"loop {name}, phase {errand.number}"), now)
 
@@ -176,10 +177,12 @@ def _wanted(fleet: Fleet, loop: Loop, course: Course, known: Sequence[Errand]) -
     """What the phase asks of each agent: as far as it was begun, as it was; and for who plays since, anew."""
     begun = {(each.what, each.agent): each for each in known if each.since == course.since}
     wanted: list[Errand] = []
-    about = {"number": course.number, "phase": course.phase, "since": course.since, "at_once": course.at_once}
 
     def want(what: What, agent: str, roles: tuple[str, ...] = ()) -> None:
-        wanted.append(begun.get((what, agent)) or Errand(what=what, agent=agent, roles=roles, **about))  # type: ignore[arg-type]
+        new = Errand(what, agent, roles, course.number, course.phase, course.since, course.at_once)
+        # The phase may have another number or name by now.
+        found = begun.get((what, agent), new)
+        wanted.append(replace(found, number=course.number, phase=course.phase, roles=roles))
 
     if course.complete:
         for agent in _players(fleet, loop, Kind.LOOP):

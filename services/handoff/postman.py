@@ -1,6 +1,5 @@
 """Brings messages to agents: through the spawner, once each, in order, and none while its agent can't take it."""
 
-from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -44,26 +43,30 @@ class Postman:
         keys = [key for key in {**turn.memory, **turn.kept} if key.startswith(BOX)]
         return [key.removeprefix(BOX) for key in keys if turn.recall(key) is not None]
 
-    def deliver(self, turn: Turn, records: Mapping[str, AgentRecord], expected: Collection[str]) -> None:
-        """Go one step on with every message. `expected`: agents that are about to be started anew."""
-        for agent in self.waiting(turn):
-            box = self.box(turn, agent)
-            step = post.decide(box, self._addressee(turn, box, records.get(agent), is_expected=agent in expected))
-            for letter in step.dropped:
-                said = f"it could not be said for {post.KEEPS_S / 86400:g} days: {step.after.reason or box.reason}"
-                shown = letter.text[:SHOWN_CHARACTERS]
-                turn.tell(MessageDropped(loop=letter.loop, agent=agent, text=shown, reason=said))
-            for loop in step.waits:
-                turn.tell(MessageWaits(loop=loop, agent=agent, reason=step.after.reason))
-            after = step.after
-            if step.send:
-                after = post.asked(after, self._send(turn, agent, records[agent], step), turn.now.timestamp())
-            if step.look_at is not None:
-                turn.again_at(datetime.fromtimestamp(step.look_at, UTC))
-            if after != box:
-                self._keep(turn, agent, after)
-            if after.letters:
-                turn.again_at(turn.now + LOOKS_EVERY)
+    def deliver(self, turn: Turn, agent: str, record: AgentRecord | None, *, is_expected: bool) -> None:
+        """Go one step on with what is to be said to an agent; `is_expected`: it is about to be started anew."""
+        box = self.box(turn, agent)
+        step = post.decide(box, self._addressee(turn, box, record, is_expected=is_expected))
+        for letter in step.dropped:
+            turn.tell(self._dropped(turn, agent, letter, step.after.reason or box.reason))
+        for loop in step.waits:
+            turn.tell(MessageWaits(loop=loop, agent=agent, reason=step.after.reason))
+        after = step.after
+        if step.send and record is not None:
+            after = post.asked(after, self._send(turn, agent, record, step), turn.now.timestamp())
+        if step.look_at is not None:
+            turn.again_at(datetime.fromtimestamp(step.look_at, UTC))
+        if after != box:
+            self._keep(turn, agent, after)
+        if after.letters:
+            turn.again_at(turn.now + LOOKS_EVERY)
+
+    def _dropped(self, turn: Turn, agent: str, letter: Letter, reason: str) -> MessageDropped:
+        is_old = turn.now.timestamp() - letter.at >= post.KEEPS_S
+        many = f"more than {post.AT_MOST_LETTERS} waited"
+        said = f"it could not be said for {post.KEEPS_S / 86400:g} days" if is_old else many
+        shown = letter.text[:SHOWN_CHARACTERS]
+        return MessageDropped(loop=letter.loop, agent=agent, text=shown, reason=f"{said}: {reason}" if reason else said)
 
     def _addressee(self, turn: Turn, box: Box, record: AgentRecord | None, *, is_expected: bool) -> Addressee:
         running = record if record is not None and record.is_running else None

@@ -20,7 +20,7 @@ from shared.errors import MusterError
 from shared.events import Data, RemoteReachable, RemoteUnreachable
 from shared.fleet import Fleet, FleetFile
 from shared.fleet.fleet import BadPath
-from shared.fleet.loops import Loop
+from shared.fleet.loops import Loop, shown_remote
 from shared.journal import Journal
 from shared.log import Log
 from shared.topics import AGENT_LIFECYCLE, Topic
@@ -71,7 +71,10 @@ class Handoff:
                 self._attend(turn, memory, name, loops[name], address, sights)
         for asked in turn.asked:
             if isinstance(asked.command, PhaseShow | PhaseNext | PhaseSet | Poll):
-                self._desk.answer(turn, memory, fleet, asked, asked.command, addresses)
+                with self._minding(turn, asked.command.loop or "that was asked for"):
+                    self._desk.answer(turn, memory, fleet, asked, asked.command, addresses)
+                if asked.request.id not in turn.answers:
+                    turn.answer(asked, turn.complaint, code="refused")
         for name in addresses:
             with self._minding(turn, name):
                 self._play(turn, memory, fleet, name, loops[name], records)
@@ -82,12 +85,19 @@ class Handoff:
 
     @contextmanager
     def _minding(self, turn: Turn, loop: str) -> Iterator[None]:
-        """A loop that is odd in some new way must not hold up the others. A source that does not answer is raised."""
+        """A loop that is odd in some new way must not hold up the others: nothing of it is told, asked for or kept.
+
+        It comes again. A source that does not answer is raised.
+        """
+        told, wanted, kept = len(turn.told), len(turn.wanted), dict(turn.kept)
         try:
             yield
         except MusterError:
             raise
         except Exception as error:  # noqa: BLE001
+            del turn.told[told:], turn.wanted[wanted:]
+            turn.kept.clear()
+            turn.kept.update(kept)
             turn.complain(f"the loop {loop} can't be gone on with: {type(error).__name__}: {error}")
             self._log.failure(f"could not go on with the loop {loop}", error)
 
@@ -116,11 +126,11 @@ class Handoff:
             turn.complain(f"the remote of the loop {name} does not answer: {standing.failure}")
             if down_since is None:
                 memory.keep_down_since(name, turn.now.timestamp())
-                turn.tell(RemoteUnreachable(loop=name, remote=loop.remote, reason=standing.failure))
+                turn.tell(RemoteUnreachable(loop=name, remote=shown_remote(loop), reason=standing.failure))
         elif down_since is not None and standing.answered_at and not standing.failure:
             memory.keep_down_since(name, None)
             away_s = max(0.0, turn.now.timestamp() - down_since)
-            turn.tell(RemoteReachable(loop=name, remote=loop.remote, away_s=round(away_s, 1)))
+            turn.tell(RemoteReachable(loop=name, remote=shown_remote(loop), away_s=round(away_s, 1)))
 
     def _play(
         self,
@@ -142,4 +152,6 @@ class Handoff:
             for agent in loop.roles.values()
             if self._player.is_expected(memory, name, agent)
         }
-        self._postman.deliver(turn, records, expected)
+        for agent in self._postman.waiting(turn):
+            with self._minding(turn, f"that has a message for {agent}"):
+                self._postman.deliver(turn, agent, records.get(agent), is_expected=agent in expected)

@@ -19,10 +19,10 @@ SAID_CHARACTERS = 300
 
 def take_up(turn: Turn, memory: Memory, name: str, loop: Loop, address: str, sight: Sight) -> list[Ping]:
     """Tell what is new, and give what is to be said to whom. What is not new any more is passed over."""
-    before = memory.seen(name)
-    if not _is_next(before, sight, address, loop):
+    known = memory.seen(name)
+    if not _is_next(known, sight, address, loop):
         return []
-    seen = before if before is not None else Seen(address, loop.branch)
+    seen = known if known is not None else Seen(address, loop.branch)
     course = memory.course(name)
     values = of_loop(name, loop, course.number)
     pings: list[Ping] = []
@@ -33,13 +33,14 @@ def take_up(turn: Turn, memory: Memory, name: str, loop: Loop, address: str, sig
         memory.keep_seen(name, replace(seen, address=address, branch=loop.branch, tip=tip, is_gone=True))
         return []
     if sight.watch.is_known and sight.watch.seen != sight.now:
-        matched = matching.match(loop, sight, seen.told, values, name)
+        before = seen.told if sight.rewritten else seen.lost
+        matched = matching.match(loop, sight, before, values, name)
         if sight.rewritten:
             turn.tell(_rewritten(name, loop, sight, matched.carried))
         for event in matched.events:
             turn.tell(event)
         pings += matched.pings
-        seen = replace(seen, told=seen.with_told(tuple(matched.keys)))
+        seen = seen.with_told(matched.keys, sight.dropped_keys)
     mail = inboxes.read(loop, sight, values, name)
     for change in mail.events:
         turn.tell(change)

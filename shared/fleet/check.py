@@ -165,6 +165,12 @@ def _loop(fleet: Fleet, loop: Loop) -> Found:
         *((("patterns", name, "to"), to) for name, pattern in loop.patterns.items() for to in pattern.to),
         *((("inbox", path), to) for path, inbox in loop.inbox.items() for to in inbox.to),
     ]
+    for path in loop.inbox:
+        if path.endswith("/") or "[" in path:
+            yield (
+                ("inbox", path),
+                "files are named, by `*` for any part of a name, `?` for a letter, `**/` for directories",
+            )
     for where, to in targets:
         if to not in {*roles, *agents}:
             yield where, f"no role of this loop and no agent; {allowed(to, [*roles, *agents])}"

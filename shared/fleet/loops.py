@@ -29,6 +29,8 @@ def _is_remote(given: str) -> str:
         raise ValueError("a URL or a path is expected; helpers that run a command are not taken")
     if re.match(r"^\w[\w+.-]*://[^/@]*:[^/@]*@", given):
         raise ValueError("a password must not stand in the URL; leave it to git's credential helper")
+    if re.match(r"^https?://(?:[^/@]{20,}|(?:gh[a-z]|glpat|github_pat)[-_][^/@]*)@", given):
+        raise ValueError("a token must not stand in the URL; leave it to git's credential helper")
     return given
 
 
@@ -128,6 +130,11 @@ class Loop(Section):
     """In their order."""
     on_complete: Id | None = None
     """A task that runs after the last phase."""
+
+
+def shown_remote(loop: Loop) -> str:
+    """A remote for people, without who logs in there."""
+    return re.sub(r"(\w://)[^/\s]*@", r"\1", loop.remote)
 
 
 def subject_of(name: str, pattern: CommitPattern) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from services.handoff.looking.sight import Commit, Touch
 
-COMMIT_FORMAT = "%H%x1f%an%x1f%ae%x1f%at%x1f%ct%x1f%s"
+COMMIT_FORMAT = "%H%x00%an%x00%ae%x00%at%x00%ct%x00%s"
+"""With NUL between them, which no commit can hold."""
 OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 NONE = re.compile(r"0+")
 REASON_CHARACTERS = 300
@@ -25,10 +26,10 @@ def read_commits(text: str) -> tuple[Commit, ...]:
     """As `rev-list` prints them with our format; older versions put a line before each."""
     found = []
     for line in text.split("\n"):
-        parts = line.split("\x1f", 5)
+        parts = line.split("\0", 5)
         if len(parts) == 6 and OBJECT.fullmatch(parts[0]):
             sha, author, email, authored, committed, subject = parts
-            found.append(Commit(sha, author, email, int(authored or 0), int(committed or 0), subject))
+            found.append(Commit(sha, author, email, _seconds(authored), _seconds(committed), subject))
     return tuple(found)
 
 
@@ -40,8 +41,14 @@ def read_touches(text: str) -> Iterator[Touch]:
         if OBJECT.fullmatch(word):
             commit = word
         elif word.startswith(":"):
-            blob = word.split()[3]
-            yield Touch(commit, next(words, ""), None if NONE.fullmatch(blob) else blob)
+            parts, path = word.split(), next(words, "")
+            if len(parts) == 5 and path:  # else it was cut off
+                yield Touch(commit, path, None if NONE.fullmatch(parts[3]) else parts[3])
+
+
+def _seconds(text: str) -> int:
+    """A commit can claim any time, also one that is none."""
+    return int(text) if re.fullmatch(r"-?[0-9]{1,40}", text) else 0
 
 
 def read_blob(text: str) -> str | None:
@@ -58,10 +65,12 @@ def reason_in(complaints: str) -> str:
     fatal = next((line for line in telling if line.startswith("fatal:")), None)
     said = fatal or (telling or lines or ["it said nothing"])[-1]
     if "Could not read from remote repository" in said:
-        said = next((line for line in lines if line != said and not line.startswith("fatal:")), said)
+        # What ssh has to say stands before it; what follows is general advice.
+        before = [line for line in lines[: lines.index(said)] if not line.startswith("Warning:")]
+        said = before[-1] if before else said
     return without_secrets(said)[:REASON_CHARACTERS]
 
 
 def without_secrets(text: str) -> str:
     """Names and passwords in addresses are nobody's business."""
-    return re.sub(r"(\w://)[^/@\s]*@", r"\1", text)
+    return re.sub(r"(\w://)[^/\s]*@", r"\1", text)

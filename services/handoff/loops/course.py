@@ -26,6 +26,8 @@ class Course:
     phase: str = ""
     """The name of that phase: the fleet file may have others before it by now."""
     since: float = 0.0
+    of: int = 0
+    """How many phases there were when it began."""
     complete: bool = False
     stale: tuple[str, ...] = ()
     """Lines that stood in the status file when the phase began."""
@@ -87,7 +89,7 @@ def placed(course: Course, names: Sequence[str]) -> Course:
     if course.phase in names:
         return replace(course, number=names.index(course.phase) + 1)
     number = min(course.number, len(names))
-    return course if course.complete else replace(course, number=number, phase=names[number - 1])
+    return replace(course, number=number, phase=names[number - 1])
 
 
 def is_stale_no_more(course: Course, markers: Sequence[str]) -> Course:
@@ -104,7 +106,7 @@ def next_phase(course: Course, rules: Rules, now: float, who: str) -> tuple[Cour
     if course.complete and course.number >= len(rules.names):
         raise NoSuchPhase("the loop is complete: there is no phase after the last one; `phase set` begins one again")
     if course.number >= len(rules.names):
-        ended = replace(course, complete=True, since=now, at_once=True)
+        ended = replace(course, complete=True, since=_later(course, now), at_once=True)
         return ended, [Completed(f"ended by {who}")]
     return _begin(course, rules, course.number + 1, f"asked for by {who}", now, by_person=True)
 
@@ -117,7 +119,7 @@ def set_phase(course: Course, rules: Rules, wanted: str, now: float, who: str) -
         raise NoSuchPhase("this loop has no phases")
     if wanted in names:
         number = names.index(wanted) + 1
-    elif wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:6]) <= len(names):
+    elif wanted.isascii() and wanted.isdigit() and len(wanted) <= 6 and 1 <= int(wanted) <= len(names):
         number = int(wanted)
     else:
         raise NoSuchPhase(f"there is no phase {wanted!r}; there are: {', '.join(names)}, or 1 to {len(names)}")
@@ -130,6 +132,8 @@ def _step(course: Course, rules: Rules, now: float) -> tuple[Course, Change] | N
         return None
     if not course.number:
         return _only(_begin(course, rules, 1, "the loop begins", now))
+    if not course.complete and course.phase not in names and len(names) < course.of:
+        return _taken_out(course, rules, now)
     course = placed(course, names)
     if course.complete:
         if course.number >= len(names):
@@ -144,8 +148,23 @@ def _step(course: Course, rules: Rules, now: float) -> tuple[Course, Change] | N
             return None
         return replace(course, told=fresh[0]), Done(course.number, course.phase, reason)
     if course.number >= len(names):
-        return replace(course, complete=True, since=now, at_once=False), Completed(reason)
+        return replace(course, complete=True, since=_later(course, now), at_once=False), Completed(reason)
     return _only(_begin(course, rules, course.number + 1, reason, now))
+
+
+def _taken_out(course: Course, rules: Rules, now: float) -> tuple[Course, Change]:
+    """The phase that it was in is not declared any more: what took its place begins."""
+    reason = f"the phase {course.phase!r} was taken out of the fleet file"
+    if course.number <= len(rules.names):
+        return _only(_begin(course, rules, course.number, reason, now))
+    number = len(rules.names)
+    ended = replace(course, number=number, phase=rules.names[-1], complete=True, since=_later(course, now), of=number)
+    return ended, Completed(reason)
+
+
+def _later(course: Course, now: float) -> float:
+    """Two phases may begin in one moment, and each is another: what is to be done for them is told apart by when."""
+    return max(now, course.since + 0.001)
 
 
 def _only(begun: tuple[Course, list[Change]]) -> tuple[Course, Change]:
@@ -156,9 +175,7 @@ def _only(begun: tuple[Course, list[Change]]) -> tuple[Course, Change]:
 def _begin(
     course: Course, rules: Rules, number: int, reason: str, now: float, *, by_person: bool = False
 ) -> tuple[Course, list[Change]]:
-    # Two phases may begin in one moment, and each is another: what is begun for them is told apart by when.
-    since = max(now, course.since + 0.001)
     stale = () if rules.by_name and not by_person else tuple(rules.read(number))
     phase = rules.names[number - 1]
-    begun = Course(number=number, phase=phase, since=since, stale=stale, at_once=by_person)
+    begun = Course(number, phase, _later(course, now), len(rules.names), stale=stale, at_once=by_person)
     return begun, [Began(number, phase, course.phase or None, reason)]

@@ -103,9 +103,9 @@ def failed(errand: Errand, reason: str, now: float) -> Step:
 
 def _asked(errand: Errand, seen: Circumstances) -> Step:
     if seen.reply is None:
-        if 0 <= seen.now - errand.asked_at < LOST_AFTER_S:
+        if abs(seen.now - errand.asked_at) < LOST_AFTER_S:  # a clock may be set back
             return Step(errand)
         return Step(replace(errand, asked=""), look_at=seen.now)
     if seen.reply.ok:
-        return Step(replace(errand, asked="", done=True), succeeded=True)
+        return Step(replace(errand, asked="", told="", done=True), succeeded=True)
     return failed(errand, seen.reply.said, seen.now)

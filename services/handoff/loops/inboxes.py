@@ -51,9 +51,9 @@ def read(loop: Loop, sight: Sight, values: Mapping[str, str], name: str) -> Inbo
 
 def globbed(pattern: str) -> re.Pattern[str]:
     """As git reads `:(glob)`: `*` and `?` stay within a directory, `**/` is any number of them."""
-    parts = re.split(r"(\*\*/|/\*\*$|\*|\?)", pattern)
-    stands = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(stands.get(part, re.escape(part)) for part in parts))
+    parts = re.split(r"(\*\*/|/\*\*$|^\*\*$|\*|\?)", pattern)
+    stands = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(stands.get(part, re.escape(part)) for part in parts), re.DOTALL)
 
 
 def _news(loop: Loop, sight: Sight) -> Iterator[News]:

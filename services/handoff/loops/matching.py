@@ -125,12 +125,12 @@ def _summed_up(
 
 def _summary(loop: Loop, found: Sequence[Match]) -> str:
     counts = ", ".join(f"{count} {pattern}" for pattern, count in Counter(each.pattern for each in found).items())
-    first, last = found[0].commit.sha[:10], found[-1].commit.sha[:10]
-    newest = [
-        f"- {each.commit.sha[:10]} {each.commit.author}: {each.commit.subject[:SUBJECT_CHARACTERS]}"
-        for each in found[-SHOWN:]
-    ]
-    head = f"{len(found)} commits for you came to {loop.branch} at once ({counts}), from {first} to {last}. The newest:"
+    commits = list(dict.fromkeys(each.commit for each in found))
+    first, last = commits[0].sha[:10], commits[-1].sha[:10]
+    newest = [f"- {each.sha[:10]} {each.author}: {each.subject[:SUBJECT_CHARACTERS]}" for each in commits[-SHOWN:]]
+    head = (
+        f"{len(commits)} commits for you came to {loop.branch} at once ({counts}), from {first} to {last}. The newest:"
+    )
     return "\n".join([head, *newest])
 
 

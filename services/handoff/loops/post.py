@@ -51,10 +51,14 @@ class Box:
         if kept is None:
             return cls()
         known = {key: value for key, value in kept.items() if key in cls.__dataclass_fields__}
-        return cls(**{**known, "letters": tuple(Letter(**letter) for letter in kept["letters"])})
+        letters = [
+            {key: letter[key] for key in letter if key in Letter.__dataclass_fields__} for letter in kept["letters"]
+        ]
+        return cls(**{**known, "letters": tuple(Letter(**letter) for letter in letters)})
 
     def with_letter(self, letter: Letter) -> "Box":
-        return replace(self, letters=(*self.letters, letter))
+        is_first = all(letter.loop != other.loop for other in self.letters)
+        return replace(self, letters=(*self.letters, letter), told=self.told and not is_first)
 
     def without(self, loop: str) -> "Box":
         """What a loop had to say in an earlier phase is said no more, unless it lasts."""
@@ -90,7 +94,7 @@ def decide(box: Box, agent: Addressee) -> Step:
     if not box.letters:
         return Step(Box())
     if box.asked:
-        if agent.reply is None and 0 <= agent.now - box.asked_at < LOST_AFTER_S:
+        if agent.reply is None and abs(agent.now - box.asked_at) < LOST_AFTER_S:  # a clock may be set back
             return Step(box)
         if agent.reply is not None and agent.reply.ok:
             return decide(Box(box.letters[box.count :]), replace(agent, reply=None))
@@ -118,10 +122,13 @@ def _refused(box: Box, agent: Addressee) -> Box:
 
 
 def _worth_keeping(box: Box, now: float) -> tuple[Box, tuple[Letter, ...]]:
-    kept = tuple(letter for letter in box.letters if now - letter.at < KEEPS_S)[-AT_MOST_LETTERS:]
-    if kept == box.letters:
+    """Those that are too old or too many are given up, and blank ones forgotten: there is nothing to say."""
+    letters = [letter for letter in box.letters if letter.text.strip()]
+    fresh = [place for place, letter in enumerate(letters) if now - letter.at < KEEPS_S][-AT_MOST_LETTERS:]
+    dropped = tuple(letter for place, letter in enumerate(letters) if place not in fresh)
+    if not dropped and len(letters) == len(box.letters):
         return box, ()
-    return replace(box, letters=kept), tuple(letter for letter in box.letters if letter not in kept)
+    return replace(box, letters=tuple(letters[place] for place in fresh)), dropped
 
 
 def _waits(box: Box, now: float) -> Step:

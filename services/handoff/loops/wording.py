@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from shared.fleet.loops import Loop
+from shared.fleet.loops import Loop, shown_remote
 from shared.fleet.placeholders import fill
 from shared.ids import as_id
 
@@ -18,7 +18,7 @@ def of_loop(name: str, loop: Loop, number: int) -> dict[str, str]:
     return {
         "loop": name,
         "branch": loop.branch,
-        "remote": loop.remote,
+        "remote": shown_remote(loop),
         "phase": phase,
         "number": str(number) if number else "",
         "phases": str(len(loop.phases)),
@@ -28,21 +28,29 @@ def of_loop(name: str, loop: Loop, number: int) -> dict[str, str]:
 
 def status_path(loop: Loop, number: int) -> str | None:
     """The status file of a phase. Names of phases become names of files."""
-    if loop.status_file is None:
+    if loop.status_file is None or not 0 < number <= len(loop.phases):
         return None
-    phase = loop.phases[number - 1].name if 0 < number <= len(loop.phases) else ""
+    phase = loop.phases[number - 1].name
     return fill(loop.status_file, {"phase": as_id(phase), "number": str(number)})
 
 
 def done_marker(loop: Loop, number: int) -> str:
     """The regular expression of the line that ends a phase."""
     phase = loop.phases[number - 1].name if 0 < number <= len(loop.phases) else ""
-    return fill(loop.done, {"phase": re.escape(phase), "number": str(number)})
+    return fill(loop.done, {"phase": _as_words(phase), "number": _as_words(str(number))})
+
+
+def _as_words(text: str) -> str:
+    """A regular expression of a text that is no part of a longer word: 1 is not in 12."""
+    begins, ends = (r"(?<!\w)" * text[:1].isalnum(), r"(?!\w)" * text[-1:].isalnum())
+    return f"{begins}{re.escape(text)}{ends}"
 
 
 def names_its_phase(loop: Loop) -> bool:
-    """Whether the line or the file that ends a phase can be of no other phase."""
-    return any(f"{{{key}}}" in text for key in ("phase", "number") for text in (loop.done, loop.status_file or ""))
+    """Whether the line or the file that ends a phase can be of no other phase: two may have one file name."""
+    says_so = any(f"{{{key}}}" in text for key in ("phase", "number") for text in (loop.done, loop.status_file or ""))
+    numbers = range(1, len(loop.phases) + 1)
+    return says_so and len({(status_path(loop, each), done_marker(loop, each)) for each in numbers}) == len(loop.phases)
 
 
 def kickoff(template: str, role_prompts: Sequence[str], values: Mapping[str, str]) -> str:

@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from services.handoff.loops import inboxes
 from shared.events import BranchGone, BranchRewritten, CommitMatched, CommitsSummedUp, WorkClaimed, WorkReviewed
 from tests.fixtures.repositories import Clone, git
 from tests.integration.handoff.station import Station
@@ -155,3 +158,34 @@ def test_hundreds_at_once_are_one_message_each(station: Make, clone: Clone) -> N
     assert (len(world.texts("reviewer")), len(world.texts("builder")), subjects(world)) == (1, 1, [])
     assert world.texts("reviewer")[0].startswith("250 commits for you came to main at once (250 claim), from ")
     assert "claim: number 498" in world.texts("reviewer")[0]
+
+
+def test_two_commits_that_look_alike_are_two(station: Make, clone: Clone) -> None:
+    world = station(patterns=PATTERNS)
+    world.settled()
+    at = "2030-01-01T00:00:00Z"
+    for number in range(2):
+        git(clone.path, "commit", "--quiet", "--allow-empty", "--date", at, "--message", "claim: again")
+        clone.push()
+        world.until(lambda count=number: len(subjects(world)) > count, "the commit")  # type: ignore[misc]
+    assert subjects(world) == ["claim: again", "claim: again"]
+
+
+def test_a_loop_that_goes_wrong_tells_nothing_by_halves(
+    station: Make, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = station(patterns=PATTERNS)
+    world.settled()
+
+    def odd(*_: object) -> None:
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr(inboxes, "read", odd)
+    clone.commit("claim: x")
+    clone.push()
+    world.until(lambda: "can't be gone on with: RuntimeError: odd" in world.turn().complaint, "it goes wrong")
+    assert subjects(world) == []
+    monkeypatch.undo()
+    world.until(lambda: subjects(world), "it comes again")
+    world.settled()
+    assert subjects(world) == ["claim: x"]

@@ -249,3 +249,14 @@ def test_show_says_how_far_it_is(phased: Make, clone: Clone) -> None:
         (1, "one", "current"),
         (2, "two", "to come"),
     ]
+
+
+def test_a_phase_that_is_edited_while_its_agents_finish_keeps_its_name_and_prompt(phased: Make, clone: Clone) -> None:
+    world = phased()
+    world.runs("builder", "reviewer", activity=Activity.WORKING)
+    says(clone, "STATUS: DONE")
+    world.until(lambda: len(phases(world)) == 2, "the second phase")
+    world.path.write_text(world.path.read_text().replace('{"name": "one"}', '{"name": "zero"}, {"name": "one"}'))
+    world.runs("builder", "reviewer")
+    world.until(lambda: len(world.starts("builder")) == 2, "the second phase, which is the third by now")
+    assert world.starts("builder")[-1].prompt == "You build as builder.\nPhase 3 of 3: two. {unknown}"
