@@ -19,7 +19,7 @@ from shared.turn import Asked, Turn
 LoopsCommand = PhaseShow | PhaseNext | PhaseSet | Poll
 
 
-class Desk:
+class LoopDesk:
     def __init__(
         self,
         player: Player,

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from registry import AgentRecord, RegistryFile
 from registry.reading import Records
-from services.handoff.answering import Desk
+from services.handoff.answering import LoopDesk
 from services.handoff.looking.hints import Hints
 from services.handoff.looking.looker import Looker
 from services.handoff.looking.sight import Sight
@@ -49,7 +49,7 @@ class Handoff:
         self._log = log
         self._postman = Postman(journal)
         self._player = Player(journal, self._postman)
-        self._desk = Desk(self._player, self._postman, looker.standing, looker.look_now)
+        self._desk = LoopDesk(self._player, self._postman, looker.standing, looker.look_now)
 
     def states(self) -> Iterable[Data]:
         return ()

@@ -133,8 +133,13 @@ class Loop(Section):
 
 
 def shown_remote(loop: Loop) -> str:
-    """A remote for people, without who logs in there."""
-    return re.sub(r"(\w://)[^/\s]*@", r"\1", loop.remote)
+    """A remote for people."""
+    return without_login(loop.remote)
+
+
+def without_login(text: str) -> str:
+    """A text without what stands before the host in addresses: names, passwords and tokens are nobody's business."""
+    return re.sub(r"(\w://)[^/\s]*@", r"\1", text)
 
 
 def subject_of(name: str, pattern: CommitPattern) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from services.handoff.looking.sight import Commit, Touch
+from shared.fleet.loops import without_login
 
 COMMIT_FORMAT = "%H%x00%an%x00%ae%x00%at%x00%ct%x00%s"
 """With NUL between them, which no commit can hold."""
@@ -68,9 +69,4 @@ def reason_in(complaints: str) -> str:
         # What ssh has to say stands before it; what follows is general advice.
         before = [line for line in lines[: lines.index(said)] if not line.startswith("Warning:")]
         said = before[-1] if before else said
-    return without_secrets(said)[:REASON_CHARACTERS]
-
-
-def without_secrets(text: str) -> str:
-    """Names and passwords in addresses are nobody's business."""
-    return re.sub(r"(\w://)[^/\s]*@", r"\1", text)
+    return without_login(said)[:REASON_CHARACTERS]
