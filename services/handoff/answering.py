@@ -7,16 +7,14 @@ from typing import Any
 from services.handoff.looking.looker import Standing
 from services.handoff.loops import course as courses
 from services.handoff.loops.course import NoSuchPhase
-from services.handoff.memory import Memory
-from services.handoff.playing import Player
+from services.handoff.playing import Player, rules_of
 from services.handoff.postman import Postman
+from services.handoff.round import Round
 from shared.commands import PhaseNext, PhaseSet, PhaseShow, Poll
 from shared.fleet import Fleet
 from shared.fleet.faults import allowed
-from shared.fleet.loops import Loop, shown_remote
+from shared.fleet.loops import shown_remote
 from shared.turn import Asked, Turn
-
-LoopsCommand = PhaseShow | PhaseNext | PhaseSet | Poll
 
 
 class LoopDesk:
@@ -33,15 +31,12 @@ class LoopDesk:
         self._look_now = look_now
 
     def answer(
-        self,
-        turn: Turn,
-        memory: Memory,
-        fleet: Fleet,
-        asked: Asked,
-        command: LoopsCommand,
-        addresses: Mapping[str, str],
+        self, rounds: Mapping[str, Round], fleet: Fleet, turn: Turn, asked: Asked, addresses: Mapping[str, str]
     ) -> None:
-        loops = fleet.declared.loops
+        """`rounds`: of all loops; `addresses`: the remotes of those that are watched."""
+        command, loops = asked.command, fleet.declared.loops
+        if not isinstance(command, PhaseShow | PhaseNext | PhaseSet | Poll):
+            return
         if command.loop is not None and command.loop not in loops:
             said = f"there is no loop {command.loop!r} in {fleet.path.name}; {allowed(command.loop, sorted(loops))}"
             turn.answer(asked, said, code="unknown_loop")
@@ -49,7 +44,7 @@ class LoopDesk:
         match command:
             case PhaseShow():
                 chosen = [command.loop] if command.loop is not None else list(loops)
-                shown = {name: self._show(turn, memory, name, loops[name], addresses) for name in chosen}
+                shown = {name: self._show(rounds[name], addresses.get(name)) for name in chosen}
                 turn.answer(asked, _summary(shown), loops=shown)
             case Poll():
                 chosen = [command.loop] if command.loop is not None else list(addresses)
@@ -59,41 +54,39 @@ class LoopDesk:
                 said = f"{len(remotes)} remotes are asked now" if remotes else "no loop is watched"
                 turn.answer(asked, said, loops=[name for name in chosen if name in addresses])
             case PhaseNext() | PhaseSet():
-                self._change(turn, memory, fleet, asked, command)
+                self._change(rounds, turn, asked, command)
 
-    def _change(self, turn: Turn, memory: Memory, fleet: Fleet, asked: Asked, command: PhaseNext | PhaseSet) -> None:
-        loops = fleet.declared.loops
-        phased = [name for name, loop in loops.items() if loop.phases]
+    def _change(self, rounds: Mapping[str, Round], turn: Turn, asked: Asked, command: PhaseNext | PhaseSet) -> None:
+        phased = [name for name, it in rounds.items() if it.loop.phases]
         if command.loop is None and len(phased) != 1:
             which = f"name one of them: {', '.join(phased)}" if phased else "no loop has phases"
             turn.answer(asked, f"{which}; the fleet file has {len(phased)} loops with phases", code="refused")
             return
-        name = command.loop or phased[0]
-        loop, course, who = loops[name], memory.course(name), command.by or "somebody"
-        if not loop.enabled:
+        it = rounds[command.loop or phased[0]]
+        name, course, rules, who = it.name, it.memory.course(it.name), rules_of(it), command.by or "somebody"
+        if not it.loop.enabled:
             turn.answer(asked, f"the loop {name} is not enabled", code="refused")
             return
-        rules, now = self._player.rules(memory, name, loop), turn.now.timestamp()
         try:
             if isinstance(command, PhaseSet):
-                after, changes = courses.set_phase(course, rules, command.phase, now, who)
+                after, changes = courses.set_phase(course, rules, command.phase, it.now, who)
             else:
-                after, changes = courses.next_phase(course, rules, now, who)
+                after, changes = courses.next_phase(course, rules, it.now, who)
         except NoSuchPhase as error:
             turn.answer(asked, f"{name}: {error}", code="refused")
             return
-        self._player.go(turn, memory, fleet, name, loop, after, changes)
+        self._player.go(it, after, changes)
         said = (
             f"the loop {name} is complete" if after.complete else f"{name}: phase {after.number}, {after.phase}, begins"
         )
         turn.answer(asked, said, loop=name, phase=after.phase, number=after.number, complete=after.complete)
 
-    def _show(self, turn: Turn, memory: Memory, name: str, loop: Loop, addresses: Mapping[str, str]) -> dict[str, Any]:
-        course, seen = memory.course(name), memory.seen(name)
-        course = courses.placed(course, [phase.name for phase in loop.phases])
-        standing = self._standing(addresses[name]) if name in addresses else None
+    def _show(self, it: Round, address: str | None) -> dict[str, Any]:
+        loop, seen = it.loop, it.memory.seen(it.name)
+        course = courses.placed(it.memory.course(it.name), it.phases)
+        standing = self._standing(address) if address is not None else None
         agents = list(dict.fromkeys([*loop.roles.values(), *([loop.on_complete] if loop.on_complete else [])]))
-        boxes = {agent: self._postman.box(turn, agent) for agent in agents}
+        boxes = {agent: self._postman.box(it.turn, agent) for agent in agents}
         return {
             "enabled": loop.enabled,
             "remote": shown_remote(loop),
@@ -112,7 +105,7 @@ class LoopDesk:
             "on_complete": loop.on_complete,
             "errands": [
                 {"agent": each.agent, "what": each.what.value, "done": each.done, "failure": each.told}
-                for each in memory.errands(name)
+                for each in it.memory.errands(it.name)
             ],
             "messages": [
                 {"agent": agent, "waiting": len(box.letters), "reason": box.reason or "it is being said"}

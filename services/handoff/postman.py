@@ -7,21 +7,20 @@ from registry import AgentRecord
 from services.handoff.loops import post
 from services.handoff.loops.post import Addressee, Box, Letter
 from services.handoff.memory import BOX
-from shared.commands import Reply, Send
+from services.handoff.replies import Replies
+from shared.commands import Send
 from shared.events import MessageDropped, MessageWaits
-from shared.journal import Journal
 from shared.states import Activity
 from shared.turn import Turn
 
-SPAWNER = "spawner"
 SHOWN_CHARACTERS = 200
 LOOKS_EVERY = timedelta(seconds=5)
 """While something waits: who it waits for may run by now. The spawner's own news wake us besides."""
 
 
 class Postman:
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(self, replies: Replies) -> None:
+        self._replies = replies
 
     def put(
         self, turn: Turn, agent: str, loop: str, text: str, when: Literal["idle", "now"], *, lasts: bool = False
@@ -75,9 +74,8 @@ class Postman:
             waits_for = "it is about to be started for its phase"
         elif running is not None and (running.limit is not None or running.activity is Activity.LIMITED):
             waits_for = "its usage limit is reached"
-        answer = self._journal.requests.answer_to(box.asked, SPAWNER) if box.asked else None
-        reply = Reply.model_validate_json(answer) if answer is not None else None
-        return Addressee(turn.now.timestamp(), running.spawn if running is not None else None, waits_for, reply)
+        spawn = running.spawn if running is not None else None
+        return Addressee(turn.now.timestamp(), spawn, waits_for, self._replies.to(box.asked))
 
     def _send(self, turn: Turn, agent: str, record: AgentRecord, step: post.Step) -> str:
         # Bound to the session: one that comes after it may be of another phase.

@@ -11,16 +11,17 @@ from services.handoff.looking.hints import Hints
 from services.handoff.looking.looker import Looker
 from services.handoff.looking.sight import Sight
 from services.handoff.memory import Memory
-from services.handoff.playing import Player
+from services.handoff.playing import Player, is_expected
 from services.handoff.postman import Postman
 from services.handoff.remotes import address_of, targets, trails
+from services.handoff.replies import Replies
+from services.handoff.round import Round
 from services.handoff.taking_up import take_up, tell_status
-from shared.commands import PhaseNext, PhaseSet, PhaseShow, Poll
 from shared.errors import MusterError
 from shared.events import Data, RemoteReachable, RemoteUnreachable
 from shared.fleet import Fleet, FleetFile
 from shared.fleet.fleet import BadPath
-from shared.fleet.loops import Loop, shown_remote
+from shared.fleet.loops import shown_remote
 from shared.journal import Journal
 from shared.log import Log
 from shared.topics import AGENT_LIFECYCLE, Topic
@@ -47,8 +48,9 @@ class Handoff:
         self._looker = looker
         self._hints = hints
         self._log = log
-        self._postman = Postman(journal)
-        self._player = Player(journal, self._postman)
+        replies = Replies(journal)
+        self._postman = Postman(replies)
+        self._player = Player(replies, self._postman)
         self._desk = LoopDesk(self._player, self._postman, looker.standing, looker.look_now)
 
     def states(self) -> Iterable[Data]:
@@ -62,24 +64,31 @@ class Handoff:
     def step(self, turn: Turn) -> None:
         self._fleet_file.refresh()
         fleet, memory = self._fleet_file.fleet, Memory(turn)
-        loops = {name: loop for name, loop in fleet.declared.loops.items() if loop.enabled}
-        addresses = self._addresses(turn, fleet, loops)
+        rounds = {name: Round(turn, memory, fleet, name, loop) for name, loop in fleet.declared.loops.items()}
+        addresses = self._addresses(rounds)
+        watched = {name: rounds[name] for name in addresses}
         sights = self._looker.take()
-        records = self._records.read(turn) if loops else {}
-        for name, address in addresses.items():
+        records = self._records.read(turn) if watched else {}
+        for name, it in watched.items():
             with self._minding(turn, name):
-                self._attend(turn, memory, name, loops[name], address, sights)
+                self._attend(it, addresses[name], [sight for sight in sights if sight.loop == name])
         for asked in turn.asked:
-            if isinstance(asked.command, PhaseShow | PhaseNext | PhaseSet | Poll):
-                with self._minding(turn, asked.command.loop or "that was asked for"):
-                    self._desk.answer(turn, memory, fleet, asked, asked.command, addresses)
-                if asked.request.id not in turn.answers:
-                    turn.answer(asked, turn.complaint, code="refused")
-        for name in addresses:
+            with self._minding(turn, "that was asked for"):
+                self._desk.answer(rounds, fleet, turn, asked, addresses)
+            if asked.request.id not in turn.answers:
+                turn.answer(asked, f"{asked.request.verb} failed; the log of {self.name} says why", code="refused")
+        for name, it in watched.items():
             with self._minding(turn, name):
-                self._play(turn, memory, fleet, name, loops[name], records)
-        self._deliver(turn, memory, fleet, records)
-        seen = {name: found for name in addresses if (found := memory.seen(name)) is not None}
+                tell_status(it)
+                self._player.advance(it)
+                self._player.serve(it, records)
+        self._deliver(turn, watched, records)
+        self._watch(fleet, watched, addresses)
+
+    def _watch(self, fleet: Fleet, watched: Mapping[str, Round], addresses: Mapping[str, str]) -> None:
+        """Say what is wanted of which remote from now on."""
+        loops = {name: it.loop for name, it in watched.items()}
+        seen = {name: found for name, it in watched.items() if (found := it.memory.seen(name)) is not None}
         self._looker.watch(targets(loops, addresses, seen))
         self._hints.watch(trails(fleet, loops, addresses))
 
@@ -101,57 +110,40 @@ class Handoff:
             turn.complain(f"the loop {loop} can't be gone on with: {type(error).__name__}: {error}")
             self._log.failure(f"could not go on with the loop {loop}", error)
 
-    def _addresses(self, turn: Turn, fleet: Fleet, loops: Mapping[str, Loop]) -> dict[str, str]:
+    def _addresses(self, rounds: Mapping[str, Round]) -> dict[str, str]:
+        """The remotes of the loops that are to be watched."""
         found: dict[str, str] = {}
-        for name, loop in loops.items():
+        for name, it in rounds.items():
             try:
-                found[name] = address_of(fleet, loop)
+                found |= {name: address_of(it.fleet, it.loop)} if it.loop.enabled else {}
             except BadPath as error:
-                turn.complain(f"the remote of the loop {name} can't be one: {error}")
+                it.turn.complain(f"the remote of the loop {name} can't be one: {error}")
         return found
 
-    def _attend(self, turn: Turn, memory: Memory, name: str, loop: Loop, address: str, sights: Iterable[Sight]) -> None:
+    def _attend(self, it: Round, address: str, sights: Iterable[Sight]) -> None:
         """Take up what was seen of a loop's branch, and whether its remote answers."""
-        self._tell_standing(turn, memory, name, loop, address)
+        self._tell_standing(it, address)
         for sight in sights:
-            if sight.loop == name:
-                for ping in take_up(turn, memory, name, loop, address, sight):
-                    self._postman.put(turn, ping.agent, name, ping.text, loop.when, lasts=ping.lasts)
+            for ping in take_up(it, address, sight):
+                self._postman.put(it.turn, ping.agent, it.name, ping.text, it.loop.when, lasts=ping.lasts)
 
-    def _tell_standing(self, turn: Turn, memory: Memory, name: str, loop: Loop, address: str) -> None:
-        standing, down_since = self._looker.standing(address), memory.down_since(name)
+    def _tell_standing(self, it: Round, address: str) -> None:
+        standing, down_since = self._looker.standing(address), it.memory.down_since(it.name)
         if standing is None:
             return
+        remote = shown_remote(it.loop)
         if standing.is_down:
-            turn.complain(f"the remote of the loop {name} does not answer: {standing.failure}")
+            it.turn.complain(f"the remote of the loop {it.name} does not answer: {standing.failure}")
             if down_since is None:
-                memory.keep_down_since(name, turn.now.timestamp())
-                turn.tell(RemoteUnreachable(loop=name, remote=shown_remote(loop), reason=standing.failure))
+                it.memory.keep_down_since(it.name, it.now)
+                it.turn.tell(RemoteUnreachable(loop=it.name, remote=remote, reason=standing.failure))
         elif down_since is not None and standing.answered_at and not standing.failure:
-            memory.keep_down_since(name, None)
-            away_s = max(0.0, turn.now.timestamp() - down_since)
-            turn.tell(RemoteReachable(loop=name, remote=shown_remote(loop), away_s=round(away_s, 1)))
+            it.memory.keep_down_since(it.name, None)
+            away_s = round(max(0.0, it.now - down_since), 1)
+            it.turn.tell(RemoteReachable(loop=it.name, remote=remote, away_s=away_s))
 
-    def _play(
-        self,
-        turn: Turn,
-        memory: Memory,
-        fleet: Fleet,
-        name: str,
-        loop: Loop,
-        records: Mapping[str, AgentRecord],
-    ) -> None:
-        tell_status(turn, memory, name, loop)
-        self._player.advance(turn, memory, fleet, name, loop)
-        self._player.serve(turn, memory, fleet, name, loop, records)
-
-    def _deliver(self, turn: Turn, memory: Memory, fleet: Fleet, records: Mapping[str, AgentRecord]) -> None:
-        expected = {
-            agent
-            for name, loop in fleet.declared.loops.items()
-            for agent in loop.roles.values()
-            if self._player.is_expected(memory, name, agent)
-        }
+    def _deliver(self, turn: Turn, watched: Mapping[str, Round], records: Mapping[str, AgentRecord]) -> None:
+        expected = {agent for it in watched.values() for agent in it.players() if is_expected(it, agent)}
         for agent in self._postman.waiting(turn):
             with self._minding(turn, f"that has a message for {agent}"):
                 self._postman.deliver(turn, agent, records.get(agent), is_expected=agent in expected)

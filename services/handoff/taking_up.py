@@ -9,16 +9,17 @@ from services.handoff.loops.course import Course, is_stale_no_more
 from services.handoff.loops.markers import Status, read_status
 from services.handoff.loops.matching import Ping
 from services.handoff.loops.wording import done_marker, of_loop, status_path
-from services.handoff.memory import Memory, Seen
+from services.handoff.memory import Seen
+from services.handoff.round import Round
 from shared.events import BranchGone, BranchRewritten, StatusSeen
 from shared.fleet.loops import Loop
-from shared.turn import Turn
 
 SAID_CHARACTERS = 300
 
 
-def take_up(turn: Turn, memory: Memory, name: str, loop: Loop, address: str, sight: Sight) -> list[Ping]:
+def take_up(it: Round, address: str, sight: Sight) -> list[Ping]:
     """Tell what is new, and give what is to be said to whom. What is not new any more is passed over."""
+    turn, memory, name, loop = it.turn, it.memory, it.name, it.loop
     known = memory.seen(name)
     if not _is_next(known, sight, address, loop):
         return []
@@ -54,8 +55,9 @@ def take_up(turn: Turn, memory: Memory, name: str, loop: Loop, address: str, sig
     return pings
 
 
-def tell_status(turn: Turn, memory: Memory, name: str, loop: Loop) -> None:
+def tell_status(it: Round) -> None:
     """Say what the status file says of the phase, when that is another than before."""
+    memory, name, loop = it.memory, it.name, it.loop
     seen, course = memory.seen(name), memory.course(name)
     path = status_path(loop, course.number)
     if seen is None or path is None or not course.number or course.complete:
@@ -65,7 +67,7 @@ def tell_status(turn: Turn, memory: Memory, name: str, loop: Loop) -> None:
     if mark == seen.status_told or (not said and not seen.status_told.startswith(f"{course.number}:")):
         return
     memory.keep_seen(name, replace(seen, status_told=mark))
-    turn.tell(StatusSeen(loop=name, path=path, commit=seen.tip or "", done=done, said=said, reason=reason))
+    it.turn.tell(StatusSeen(loop=name, path=path, commit=seen.tip or "", done=done, said=said, reason=reason))
 
 
 def _is_of(seen: Seen, address: str, loop: Loop) -> bool:
