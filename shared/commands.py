@@ -403,7 +403,7 @@ class Reply(BaseModel):
     code: str = Field(
         default="ok",
         description="`ok`, `waiting`, `malformed`, `unknown_verb`, `unknown_agent`, `unknown_service`,"
-        " `unknown_loop`, `refused`, `expired` or `retained`.",
+        " `unknown_loop`, `refused`, `overtaken`, `expired` or `retained`.",
     )
     final: bool = Field(default=True, description="False: it is under way, `said` tells what it waits for; more comes.")
     result: dict[str, Any] = {}

@@ -12,6 +12,7 @@ from shared.fleet import Fleet, load_fleet
 EXAMPLES = Path(__file__).parent / "examples"
 README = "# The thing\n\nBuilt phase by phase; STATUS.md says how far it is.\n"
 STATUS = "STATUS: OPEN\n"
+GIT_WITHIN_S = 60.0
 
 
 def examples() -> list[str]:
@@ -49,6 +50,15 @@ def _make_repositories(remote: Path, branch: str, clones: dict[Path, str]) -> No
     remote.parent.mkdir(parents=True, exist_ok=True)
     _git(remote.parent, "init", "--quiet", "--bare", str(remote))
     _git(remote, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    try:
+        _fill_repositories(remote, branch, clones)
+    except MusterError:
+        for made in (remote, *clones):
+            shutil.rmtree(made, ignore_errors=True)  # so that another try begins anew
+        raise
+
+
+def _fill_repositories(remote: Path, branch: str, clones: dict[Path, str]) -> None:
     for place, (clone, author) in enumerate(clones.items()):
         clone.parent.mkdir(parents=True, exist_ok=True)
         _git(clone.parent, "clone", "--quiet", str(remote), str(clone))
@@ -64,17 +74,19 @@ def _make_repositories(remote: Path, branch: str, clones: dict[Path, str]) -> No
 
 
 def _git(directory: Path, *arguments: str) -> None:
-    env = {
-        name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
-    }
-    done = subprocess.run(
-        ["git", *arguments],
-        cwd=directory,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    hidden = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+    try:
+        done = subprocess.run(
+            ["git", "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null", *arguments],
+            cwd=directory,
+            env={name: value for name, value in os.environ.items() if name not in hidden},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=GIT_WITHIN_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise MusterError(f"git {arguments[0]} in {directory} did not end within {GIT_WITHIN_S:g} s") from error
     if done.returncode:
         raise MusterError(f"git {arguments[0]} in {directory}: {' '.join(done.stderr.split())[:300]}")

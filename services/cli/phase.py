@@ -91,7 +91,8 @@ def _loop(name: str, loop: Mapping[str, Any], paint: Paint, now: datetime) -> It
             failed = f": {paint.bad(plain(errand['failure']))}" if errand["failure"] else " is under way"
             yield f"  {ERRANDS[errand['what']]} {plain(errand['agent'])}{failed}"
     for box in loop["messages"]:
-        yield f"  {box['waiting']} messages wait for {plain(box['agent'])}: {plain(box['reason'])}"
+        wait = "1 message waits" if box["waiting"] == 1 else f"{box['waiting']} messages wait"
+        yield f"  {wait} for {plain(box['agent'])}: {plain(box['reason'])}"
 
 
 ERRANDS = {"start": "the start of", "tell": "the word to", "stop": "the end of", "run": "the run of"}

@@ -24,7 +24,9 @@ class Seen:
     told: tuple[str, ...] = ()
     """Keys of the commits that were told: when history is rewritten they come again under other ids."""
     lost: tuple[str, ...] = ()
-    """Of those that were lost so: they may come again later."""
+    """Of commits that were lost so: they may come again later."""
+    inbox: tuple[str, ...] = ()
+    """The inbox files, as they are named in the fleet file, of which it is known what is there."""
     statuses: Mapping[str, str] = field(default_factory=dict)
     """What the status files say."""
     status_told: str = ""
@@ -32,7 +34,7 @@ class Seen:
     def with_told(self, keys: Iterable[str], dropped: Collection[str]) -> "Seen":
         """The same after commits were told, and others dropped."""
         told = (*self.told, *keys)[-TOLD_AT_MOST:]
-        lost = dict.fromkeys([*self.lost, *(key for key in self.told if key in dropped)])
+        lost = dict.fromkeys([*self.lost, *sorted(dropped)])
         return replace(self, told=told, lost=tuple(lost)[-TOLD_AT_MOST:])
 
 
@@ -47,7 +49,8 @@ class Memory:
         if not kept:
             return None
         known = _known(Seen, kept)
-        return Seen(**{**known, "told": tuple(kept["told"]), "lost": tuple(kept.get("lost", ()))})
+        lists = {name: tuple(kept.get(name, ())) for name in ("told", "lost", "inbox")}
+        return Seen(**{**known, **lists})
 
     def keep_seen(self, loop: str, seen: Seen) -> None:
         self._turn.remember(f"{SEEN}{loop}", asdict(seen))

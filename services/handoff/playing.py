@@ -40,10 +40,10 @@ def rules_of(it: Round) -> Rules:
     return Rules(it.phases, read, by_name=names_its_phase(it.loop), advance=it.loop.advance)
 
 
-def is_expected(it: Round, agent: str) -> bool:
-    """Whether an agent is about to be started for a phase: what is said to it now would be lost."""
-    errands_of_loop = it.memory.errands(it.name)
-    return any(each.agent == agent and each.what is What.START and not each.done for each in errands_of_loop)
+def expected(it: Round) -> set[str]:
+    """Who is about to be started for a phase: what is said to it now would be lost."""
+    starts = [each for each in it.memory.errands(it.name) if each.what is What.START and not each.done]
+    return {each.agent for each in starts if it.loop.enabled or each.asked}
 
 
 class Player:
@@ -63,7 +63,7 @@ class Player:
         it.memory.keep_course(it.name, courses.placed(course, it.phases))
         if any(isinstance(change, Began | Completed) for change in changes):
             it.memory.keep_errands(it.name, [])
-            for agent in it.players(Kind.LOOP):
+            for agent in it.players():
                 self._postman.forget(it.turn, agent, it.name)  # what was said in the phase before is over
 
     # --- what agents have to do with it ---
@@ -76,14 +76,16 @@ class Player:
         after: list[Errand] = []
         for errand in _wanted(it, course):
             record = records.get(errand.agent)
+            running = record if record is not None and record.is_running else None
             seen = Circumstances(
                 now=it.now,
-                is_busy=record is not None and record.is_running and record.activity in BUSY,
+                is_busy=running is not None and running.activity in BUSY,
+                is_limited=running is not None and running.limit is not None,
                 grace_s=it.loop.grace_s,
                 others_done=errand.what is not What.RUN or all(each.done for each in after),
                 reply=self._replies.to(errand.asked),
             )
-            after.append(self._step(it, errand, seen))
+            after.append(self._meet(it, self._step(it, errand, seen), running))
         it.memory.keep_errands(it.name, after)
         if not all(each.done for each in after):
             it.turn.again_at(it.turn.now + LOOKS_EVERY)
@@ -104,6 +106,14 @@ class Player:
         if step.look_at is not None:
             it.turn.again_at(datetime.fromtimestamp(step.look_at, UTC))
         return step.after
+
+    def _meet(self, it: Round, errand: Errand, running: AgentRecord | None) -> Errand:
+        """See whether its session is the one that was given its part; one that a person started is told."""
+        spawn = running.spawn if running is not None else None
+        conversation = running.conversation if running is not None else None
+        if errands.is_stranger(errand, spawn, conversation):
+            self._postman.put(it.turn, errand.agent, it.name, prompt_of(it, errand), it.loop.when)
+        return errands.met(errand, spawn, conversation)
 
     def _act(self, it: Round, errand: Errand) -> Errand:
         if errand.what is What.TELL:
@@ -142,6 +152,9 @@ def _wanted(it: Round, course: Course) -> list[Errand]:
         if it.loop.on_complete is not None and it.loop.on_complete in it.fleet.agents:
             want(What.RUN, it.loop.on_complete)
         return wanted
+    for errand in known:  # who played until the fleet file gave its role to another
+        if errand.since == course.since and errand.what is not What.TELL and errand.agent not in it.players():
+            want(What.STOP, errand.agent)
     for agent in it.players():
         roles = tuple(role for role, player in it.loop.roles.items() if player == agent)
         want(What.START if it.fleet.agents[agent].kind is Kind.LOOP else What.TELL, agent, roles)

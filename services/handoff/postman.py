@@ -25,7 +25,9 @@ class Postman:
     def put(
         self, turn: Turn, agent: str, loop: str, text: str, when: Literal["idle", "now"], *, lasts: bool = False
     ) -> None:
-        letter = Letter(loop, text, turn.now.timestamp(), when, lasts)
+        # What begins with a sign may be an order to the agent's program, as `/clear` is, and no message.
+        said = text if text[:1].isalnum() else f"Message: {text}"
+        letter = Letter(loop, said if text.strip() else "", turn.now.timestamp(), when, lasts)
         self._keep(turn, agent, self.box(turn, agent).with_letter(letter))
 
     def forget(self, turn: Turn, agent: str, loop: str) -> None:
@@ -62,8 +64,8 @@ class Postman:
 
     def _dropped(self, turn: Turn, agent: str, letter: Letter, reason: str) -> MessageDropped:
         is_old = turn.now.timestamp() - letter.at >= post.KEEPS_S
-        many = f"more than {post.AT_MOST_LETTERS} waited"
-        said = f"it could not be said for {post.KEEPS_S / 86400:g} days" if is_old else many
+        often = f"it was refused {letter.refusals} times"
+        said = f"it could not be said for {post.KEEPS_S / 86400:g} days" if is_old else often
         shown = letter.text[:SHOWN_CHARACTERS]
         return MessageDropped(loop=letter.loop, agent=agent, text=shown, reason=f"{said}: {reason}" if reason else said)
 

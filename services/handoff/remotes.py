@@ -10,7 +10,7 @@ from services.handoff.memory import Seen
 from shared.fleet import Fleet
 from shared.fleet.file import as_path
 from shared.fleet.fleet import BadPath
-from shared.fleet.loops import IS_SCP_LIKE, Loop
+from shared.fleet.loops import IS_SCP_LIKE, Loop, subject_of
 
 
 def address_of(fleet: Fleet, loop: Loop) -> str:
@@ -56,7 +56,10 @@ def watch_of(name: str, loop: Loop, address: str, seen: Seen | None) -> Watch:
     return Watch(
         loop=name,
         branch=loop.branch,
+        remote=address,
+        subjects=tuple(subject_of(each, pattern) for each, pattern in loop.patterns.items()),
         inbox=tuple(loop.inbox),
+        new_inbox=tuple(path for path in loop.inbox if known is not None and path not in known.inbox),
         statuses=statuses,
         is_known=known is not None,
         seen=known.tip if known is not None else None,

@@ -11,7 +11,7 @@ from services.handoff.looking.hints import Hints
 from services.handoff.looking.looker import Looker
 from services.handoff.looking.sight import Sight
 from services.handoff.memory import Memory
-from services.handoff.playing import Player, is_expected
+from services.handoff.playing import Player, expected
 from services.handoff.postman import Postman
 from services.handoff.remotes import address_of, targets, trails
 from services.handoff.replies import Replies
@@ -82,7 +82,7 @@ class Handoff:
                 tell_status(it)
                 self._player.advance(it)
                 self._player.serve(it, records)
-        self._deliver(turn, watched, records)
+        self._deliver(turn, rounds, records)
         self._watch(fleet, watched, addresses)
 
     def _watch(self, fleet: Fleet, watched: Mapping[str, Round], addresses: Mapping[str, str]) -> None:
@@ -142,8 +142,8 @@ class Handoff:
             away_s = round(max(0.0, it.now - down_since), 1)
             it.turn.tell(RemoteReachable(loop=it.name, remote=remote, away_s=away_s))
 
-    def _deliver(self, turn: Turn, watched: Mapping[str, Round], records: Mapping[str, AgentRecord]) -> None:
-        expected = {agent for it in watched.values() for agent in it.players() if is_expected(it, agent)}
+    def _deliver(self, turn: Turn, rounds: Mapping[str, Round], records: Mapping[str, AgentRecord]) -> None:
+        awaited = {agent for it in rounds.values() for agent in expected(it)}
         for agent in self._postman.waiting(turn):
             with self._minding(turn, f"that has a message for {agent}"):
-                self._postman.deliver(turn, agent, records.get(agent), is_expected=agent in expected)
+                self._postman.deliver(turn, agent, records.get(agent), is_expected=agent in awaited)

@@ -1,6 +1,5 @@
 """Makes events and messages of what was seen on a branch, and remembers it: all of one look in one transaction."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from services.handoff.looking.sight import Sight
@@ -8,7 +7,7 @@ from services.handoff.loops import inboxes, matching
 from services.handoff.loops.course import Course, is_stale_no_more
 from services.handoff.loops.markers import Status, read_status
 from services.handoff.loops.matching import Ping
-from services.handoff.loops.wording import done_marker, of_loop, status_path
+from services.handoff.loops.wording import done_marker, names_its_phase, of_loop, status_path
 from services.handoff.memory import Seen
 from services.handoff.round import Round
 from shared.events import BranchGone, BranchRewritten, StatusSeen
@@ -19,40 +18,41 @@ SAID_CHARACTERS = 300
 
 def take_up(it: Round, address: str, sight: Sight) -> list[Ping]:
     """Tell what is new, and give what is to be said to whom. What is not new any more is passed over."""
-    turn, memory, name, loop = it.turn, it.memory, it.name, it.loop
-    known = memory.seen(name)
-    if not _is_next(known, sight, address, loop):
+    known = it.memory.seen(it.name)
+    if not _is_next(known, sight, address, it.loop):
         return []
-    seen = known if known is not None else Seen(address, loop.branch)
-    course = memory.course(name)
-    values = of_loop(name, loop, course.number)
-    pings: list[Ping] = []
+    seen = known if known is not None and _is_of(known, address, it.loop) else _anew(known, address, it.loop)
     if sight.now is None:
-        turn.tell(BranchGone(loop=name, branch=loop.branch, was=seen.tip if _is_of(seen, address, loop) else None))
+        it.turn.tell(BranchGone(loop=it.name, branch=it.loop.branch, was=seen.tip))
         # What was seen is remembered: if the branch comes again, only what is new on it is told.
-        tip = seen.tip if _is_of(seen, address, loop) else None
-        memory.keep_seen(name, replace(seen, address=address, branch=loop.branch, tip=tip, is_gone=True))
+        nothing = dict.fromkeys(sight.watch.statuses, "")
+        it.memory.keep_seen(it.name, replace(seen, is_gone=True, statuses={**nothing, **seen.statuses}))
         return []
+    values = of_loop(it.name, it.loop, it.memory.course(it.name).number)
+    pings: list[Ping] = []
     if sight.watch.is_known and sight.watch.seen != sight.now:
-        before = seen.told if sight.rewritten else seen.lost
-        matched = matching.match(loop, sight, before, values, name)
+        matched = matching.match(it.loop, sight, seen.told if sight.rewritten else seen.lost, values, it.name)
         if sight.rewritten:
-            turn.tell(_rewritten(name, loop, sight, matched.carried))
+            it.turn.tell(_rewritten(it, sight, matched.carried))
         for event in matched.events:
-            turn.tell(event)
+            it.turn.tell(event)
         pings += matched.pings
         seen = seen.with_told(matched.keys, sight.dropped_keys)
-    mail = inboxes.read(loop, sight, values, name)
+    mail = inboxes.read(it.loop, sight, values, it.name)
     for change in mail.events:
-        turn.tell(change)
+        it.turn.tell(change)
     pings += mail.pings
     if sight.statuses is not None:
-        course = _take_up_statuses(loop, course, sight)
-        memory.keep_course(name, course)
+        it.memory.keep_course(it.name, _with_statuses(it, seen, sight))
         now_there = {path: versions[-1] for path, versions in sight.statuses.items()}
         seen = replace(seen, statuses={**seen.statuses, **now_there})
-    memory.keep_seen(name, replace(seen, address=address, branch=loop.branch, tip=sight.now, is_gone=False))
+    it.memory.keep_seen(it.name, replace(seen, tip=sight.now, is_gone=False, inbox=sight.watch.inbox))
     return pings
+
+
+def _anew(known: Seen | None, address: str, loop: Loop) -> Seen:
+    """Another branch, of which nothing is known; what was told of an earlier one is not told again."""
+    return Seen(address, loop.branch, told=known.told if known else (), lost=known.lost if known else ())
 
 
 def tell_status(it: Round) -> None:
@@ -78,32 +78,37 @@ def _is_next(before: Seen | None, sight: Sight, address: str, loop: Loop) -> boo
     """Whether it was looked at from where we are: a second look at the same, or one for an earlier edit, is not."""
     watch = sight.watch
     known = before if before is not None and _is_of(before, address, loop) else None
-    if watch.branch != loop.branch or watch.is_known != (known is not None):
+    if (watch.remote, watch.branch) != (address, loop.branch) or watch.is_known != (known is not None):
         return False
     return known is None or watch.seen == known.tip
 
 
-def _rewritten(name: str, loop: Loop, sight: Sight, carried: int) -> BranchRewritten:
+def _rewritten(it: Round, sight: Sight, carried: int) -> BranchRewritten:
+    branch = it.loop.branch
     if sight.forgotten:
         reason = "what was seen before is gone from the remote: what is there now counts as seen"
     else:
         told = f"; {carried} of the new ones were told before" if carried else ""
-        reason = f"{sight.dropped} commits are no longer on {loop.branch}, {sight.total} are new{told}"
+        reason = f"{sight.dropped} commits are no longer on {branch}, {sight.total} are new{told}"
     was, now = sight.watch.seen or "", sight.now or ""
     return BranchRewritten(
-        loop=name, branch=loop.branch, was=was, now=now, dropped=sight.dropped, carried=carried, reason=reason
+        loop=it.name, branch=branch, was=was, now=now, dropped=sight.dropped, carried=carried, reason=reason
     )
 
 
-def _take_up_statuses(loop: Loop, course: Course, sight: Sight) -> Course:
-    path = status_path(loop, course.number)
-    for text in _versions(sight, path):
-        course = is_stale_no_more(course, read_status(text, done_marker(loop, course.number)).markers)
+def _with_statuses(it: Round, seen: Seen, sight: Sight) -> Course:
+    """The course, by what its status file said on the way to what it says now."""
+    course = it.memory.course(it.name)
+    path, done = status_path(it.loop, course.number), done_marker(it.loop, course.number)
+    versions = (sight.statuses or {}).get(path or "", ())
+    if not versions:
+        return course
+    if path not in seen.statuses and (course.at_once or not names_its_phase(it.loop)):
+        # A file that was never read: what stands in it may be of long before the phase.
+        return replace(course, stale=tuple(read_status(versions[-1], done).markers))
+    for text in versions:
+        course = is_stale_no_more(course, read_status(text, done).markers)
     return course
-
-
-def _versions(sight: Sight, path: str | None) -> Iterator[str]:
-    yield from (sight.statuses or {}).get(path or "", ())
 
 
 def _verdict(status: Status, course: Course) -> tuple[bool, str, str]:

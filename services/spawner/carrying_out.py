@@ -13,7 +13,7 @@ from services.spawner.endings import end_sessions
 from services.spawner.keeping import Begun, Keeper
 from services.spawner.logs import is_logged, log_of
 from services.spawner.parking import parked
-from services.spawner.refusal import Refusal
+from services.spawner.refusal import Overtaken, Refusal
 from services.spawner.scene import Scene
 from services.spawner.sessions import Conversation, Order, can_resume
 from shared.commands import Adopt, AgentCommand, Delete, Forget, Restart, Resume, Spawn, SpawnAll, Stop, StopAll
@@ -67,7 +67,7 @@ class SessionCommands:
         except Retryable:
             raise
         except Exception as error:  # noqa: BLE001 - a command that fails is answered: else it would come again for ever
-            scene.turn.answer(asked, sentence(error), code="refused")
+            scene.turn.answer(asked, sentence(error), code=getattr(error, "code", "refused"))
 
     # --- starting ---
 
@@ -211,7 +211,7 @@ class SessionCommands:
         if park is None or getattr(asked.command, "anyway", False):
             return False
         if asked.request.id in scene.overtaken:
-            raise Refusal(f"{agent} waited for a usage limit to lift, and something else was asked of it meanwhile")
+            raise Overtaken(f"{agent} waited for a usage limit to lift, and something else was asked of it meanwhile")
         until = scene.turn.now.fromtimestamp(park.until, scene.turn.now.tzinfo)
         scene.turn.hold(asked, f"{agent} waits: {park.says}", until + timedelta(seconds=HELD_FOR_S))
         self.waiting.add(asked.request.id)
@@ -223,7 +223,7 @@ class SessionCommands:
         if due is None:
             return False
         if asked.request.id in scene.overtaken:
-            raise Refusal(f"{agent} waited for its turn to be started, and something else was asked of it meanwhile")
+            raise Overtaken(f"{agent} waited for its turn to be started, and something else was asked of it meanwhile")
         hold(scene, asked, f"{agent} waits for its turn: a few agents are started at a time")
         scene.turn.again_at(due)
         return True

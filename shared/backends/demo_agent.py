@@ -157,8 +157,8 @@ class Agent:
         return ["pull", *steps] if steps else []
 
     def _play(self, step: str) -> None:
-        if step.startswith("work"):
-            self._works_until = time.monotonic() + float(step.removeprefix("work").strip() or 1)
+        if found := re.fullmatch(r"work ?(\d*\.?\d*)", step):
+            self._works_until = time.monotonic() + float(found[1].strip(".") or 1)
             return
         if step == "exit":
             self.ended = True

@@ -95,7 +95,7 @@ def _git(*arguments: str) -> str:
     env = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C"}
     try:
         done = subprocess.run(
-            ["git", *arguments],
+            ["git", "-c", "commit.gpgsign=false", *arguments],
             env=env,
             stdin=subprocess.DEVNULL,
             capture_output=True,

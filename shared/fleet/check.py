@@ -166,10 +166,10 @@ def _loop(fleet: Fleet, loop: Loop) -> Found:
         *((("inbox", path), to) for path, inbox in loop.inbox.items() for to in inbox.to),
     ]
     for path in loop.inbox:
-        if path.endswith("/") or "[" in path:
+        if "[" in path:
             yield (
                 ("inbox", path),
-                "files are named, by `*` for any part of a name, `?` for a letter, `**/` for directories",
+                "only `*` (any part of a name), `?` (a letter) and `**/` (directories) stand for others",
             )
     for where, to in targets:
         if to not in {*roles, *agents}:

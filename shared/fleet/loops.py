@@ -10,7 +10,16 @@ from shared.fleet.section import NO_CONTROL_CHARACTERS, MoreThanNoSeconds, Regex
 from shared.ids import Id
 
 PATH_IN_REPOSITORY = r"^[^/].*$"
-PathInRepository = Annotated[str, Field(pattern=PATH_IN_REPOSITORY, max_length=400)]
+
+
+def _is_plain(path: str) -> str:
+    """Git would find the file all the same, and tell of it under another name."""
+    if any(part in ("", ".", "..") for part in path.split("/")) or not path.isprintable():
+        raise ValueError("a path as git tells it is expected, without `.`, `..`, `//` or a slash at its end")
+    return path
+
+
+PathInRepository = Annotated[str, Field(pattern=PATH_IN_REPOSITORY, max_length=400), AfterValidator(_is_plain)]
 
 OF_LOOP = frozenset({"loop", "branch", "remote", "phase", "number", "phases", "role", "agent", "status_file"})
 OF_COMMIT = OF_LOOP | {"commit", "sha", "author", "subject", "pattern"}
@@ -25,7 +34,7 @@ def _is_remote(given: str) -> str:
     """Values are never repeated where a fault is told, and neither are they here: there may be a password in them."""
     if given.startswith("-"):
         raise ValueError("a git remote is expected, a URL or a path; it can't begin with `-`")
-    if re.match(r"^\w+::", given):
+    if re.match(r"^[\w+.-]+::", given):
         raise ValueError("a URL or a path is expected; helpers that run a command are not taken")
     if re.match(r"^\w[\w+.-]*://[^/@]*:[^/@]*@", given):
         raise ValueError("a password must not stand in the URL; leave it to git's credential helper")

@@ -10,7 +10,7 @@ from shared.running import run
 
 MARK = "MUSTER_HANDOFF"
 """The variable that marks what was started here, with the directory of the mirrors."""
-ASKS_WITHIN_S, WORKS_WITHIN_S, FETCHES_WITHIN_S = 20.0, 120.0, 1800.0
+FIRST_ASKS_WITHIN_S, ASKS_WITHIN_S, WORKS_WITHIN_S, FETCHES_WITHIN_S = 6.0, 20.0, 120.0, 1800.0
 AT_MOST_BYTES = 64 << 20
 
 SAID_BY_US: Mapping[str, str] = {
@@ -23,9 +23,10 @@ SAID_BY_US: Mapping[str, str] = {
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_FLUSH": "0",
 }
-HIDDEN = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
-"""Of our own environment: they would have git work on somebody's repository."""
-HIDDEN_TOO = ("GIT_NAMESPACE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES", "GIT_PREFIX", "SSH_ASKPASS", "GIT_PAGER")
+SHOWN = ("GIT_SSH", "GIT_CONFIG_", "GIT_EXEC_PATH", "GIT_SSL_", "GIT_PROXY", "GIT_HTTP_", "GIT_ALLOW_PROTOCOL")
+"""Of all variables that git heeds only these are seen, by how they begin: how it reaches a remote. Others would have it
+work on somebody's repository, or read paths otherwise than they are meant."""
+HIDDEN = ("SSH_ASKPASS", "GIT_CONFIG_PARAMETERS")
 SETTINGS = (
     *("-c", "credential.interactive=false"),
     *("-c", "core.hooksPath=/dev/null"),
@@ -39,7 +40,11 @@ SETTINGS = (
 
 
 class GitFailed(MusterError):
-    """Git could not do it; the message says what git said."""
+    """Git could not do it; the message says what git said. The status is None where it did not come to an end."""
+
+    def __init__(self, said: str, status: int | None = None) -> None:
+        super().__init__(said)
+        self.status = status
 
 
 class Git:
@@ -48,7 +53,7 @@ class Git:
         shown = {
             name: value
             for name, value in own.items()
-            if name not in (*HIDDEN, *HIDDEN_TOO) and not name.startswith("GIT_TRACE")
+            if name not in HIDDEN and (not name.startswith("GIT_") or name.startswith(SHOWN))
         }
         self._env = {**shown, **SAID_BY_US, MARK: str(directory)}
         self._cancelled = threading.Event()
@@ -70,7 +75,7 @@ class Git:
         if ended.status is None:
             raise GitFailed(f"it did not answer within {within_s:g} s")
         if ended.status != 0:
-            raise GitFailed(reason_in(ended.err))
+            raise GitFailed(reason_in(ended.err), ended.status)
         return ended.out
 
     def close(self) -> None:

@@ -55,7 +55,8 @@ class Hints:
         while not self._closed.wait(self._every_s):
             trails = self._trails
             for remote, trail in trails.items():
-                self._look(remote, trail)
+                with suppress(Exception):  # a path can be odd in many ways, and it is only a hint
+                    self._look(remote, trail)
             for gone in self._seen.keys() - trails.keys():
                 del self._seen[gone]
 

@@ -1,27 +1,34 @@
 """Looks at every remote when it is time, in threads: few at once, and nobody waits for one that does not answer.
 
-Those that failed are asked in a lane of their own, and so is what takes long. The service hears only of what is new.
+Those that failed or never answered yet are asked in a lane of their own; there is one for fetches, and one for those
+that take long. The service hears only of what is new.
 """
 
-import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from services.handoff.looking.git import MARK, Git, GitFailed
+from services.handoff.looking import git as programs
+from services.handoff.looking.git import FETCHES_WITHIN_S, MARK, Git, GitFailed
+from services.handoff.looking.lanes import Lanes
 from services.handoff.looking.looking import is_news, look, needs_mirror
 from services.handoff.looking.mirror import Mirror, ask_tips
-from services.handoff.looking.pace import TELLS_AFTER, Pace
+from services.handoff.looking.pace import SOON_S, TELLS_AFTER, Pace
 from services.handoff.looking.sight import Sight, Target
 from shared.processes import end_marked
 
-ASKS, DOUBTFUL, FETCHES = "asks", "doubtful", "fetches"
-LANES: Mapping[str, int] = {ASKS: 4, DOUBTFUL: 2, FETCHES: 2}
-"""How many threads each kind of work has."""
+ASKS, DOUBTFUL, FETCHES, SLOW = "asks", "doubtful", "fetches", "slow"
+LANES: Mapping[str, int] = {ASKS: 4, DOUBTFUL: 8, FETCHES: 3, SLOW: 2}
+QUICK_S = 30.0
+"""A fetch that takes longer goes on, from its beginning, where only its like waits."""
+ANEW_EVERY = 4
+"""So often that a fetch fails, though the remote answers, a new mirror is tried: what is wrong may be here."""
 CLOSES_WITHIN_S = 3.0
 IDLE_S = 3600.0
+Tips = Mapping[str, str | None]
 
 
 @dataclass
@@ -31,12 +38,15 @@ class _Remote:
     busy: bool = False
     again: bool = False
     """Whether it is to be asked once more as soon as it is free."""
-    tips: Mapping[str, str | None] | None = None
+    wanted: bool = True
+    """One that nobody wants any more is kept while it is busy: two must not work in one mirror."""
+    tips: Tips | None = None
     """What its branches pointed at when it last answered."""
     asked_at: float = 0.0
     answered_at: float = 0.0
     failure: str = ""
-    mirror_failures: int = 0
+    fetch_failures: int = 0
+    slow: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,9 +62,6 @@ class Standing:
     """Whether it failed so often that people should know."""
 
 
-Work = tuple[Callable[..., None], tuple[object, ...]]
-
-
 class Looker:
     """Used by one thread; `on_news` is called by others, each time that there is something to take."""
 
@@ -65,15 +72,13 @@ class Looker:
         self._changed = threading.Condition()
         self._remotes: dict[str, _Remote] = {}
         self._news: list[Sight] = []
-        self._lanes: dict[str, queue.SimpleQueue[Work]] = {name: queue.SimpleQueue() for name in LANES}
-        self._threads: dict[str, int] = dict.fromkeys(LANES, 0)
-        self._working = 0
+        self._lanes = Lanes(LANES)
         self._closed = False
 
     def tidy(self) -> None:
         """End what an earlier one left, when it was killed. Before anything is begun."""
         if self._directory.is_dir():
-            end_marked(MARK, self._directory)
+            end_marked(MARK, self._directory, named="git")
 
     def begin(self) -> None:
         threading.Thread(target=self._schedule, daemon=True, name="asks remotes").start()
@@ -84,12 +89,13 @@ class Looker:
         """Say what is wanted now. What is known of a remote stays known."""
         now = time.monotonic()
         with self._changed:
-            for name in self._remotes.keys() - targets.keys():
-                del self._remotes[name]
+            for name, remote in list(self._remotes.items()):
+                remote.wanted = name in targets
+                if not remote.wanted and not remote.busy:
+                    del self._remotes[name]
             fresh = [name for name in targets if name not in self._remotes]
             for place, name in enumerate(fresh):
-                # All are asked soon; but not in one burst, and from then on at times of their own.
-                self._remotes[name] = _Remote(targets[name], Pace(now + 0.02 * place))
+                self._remotes[name] = _Remote(targets[name], Pace(now + 0.02 * place))  # soon, and not in one burst
             for name, target in targets.items():
                 remote = self._remotes[name]
                 if remote.target != target:
@@ -128,9 +134,10 @@ class Looker:
         with self._changed:
             self._closed = True
             self._changed.notify()
+        self._lanes.close()
         self._git.close()
         until = time.monotonic() + CLOSES_WITHIN_S
-        while self._working and time.monotonic() < until:
+        while self._lanes.is_working and time.monotonic() < until:
             time.sleep(0.02)
 
     # --- inside ---
@@ -147,67 +154,63 @@ class Looker:
                 free = [remote for remote in self._remotes.values() if not remote.busy]
                 for remote in free:
                     if remote.pace.due <= now:
-                        remote.busy = True
-                        self._put(DOUBTFUL if remote.pace.is_doubtful else ASKS, self._ask, remote)
+                        is_doubtful = remote.pace.failures > 0 or not remote.answered_at
+                        self._put(DOUBTFUL if is_doubtful else ASKS, remote, partial(self._ask, remote))
                 due = [remote.pace.due for remote in free if not remote.busy]
                 self._changed.wait(max(0.0, min([*due, now + IDLE_S]) - now))
 
-    def _put(self, lane: str, do: Callable[..., None], *arguments: object) -> None:
-        """Called with the lock. A thread is made when there is work for one more."""
-        self._lanes[lane].put((do, arguments))
-        if self._threads[lane] < LANES[lane]:
-            self._threads[lane] += 1
-            threading.Thread(target=self._work, args=(self._lanes[lane],), daemon=True, name=f"git {lane}").start()
-
-    def _work(self, lane: "queue.SimpleQueue[Work]") -> None:
-        while True:
-            do, arguments = lane.get()
-            with self._changed:
-                if self._closed:
-                    return
-                self._working += 1
-            try:
-                do(*arguments)
-            finally:
-                with self._changed:
-                    self._working -= 1
+    def _put(self, lane: str, remote: _Remote, work: Callable[[], None]) -> None:
+        """Called with the lock."""
+        remote.busy = True
+        try:
+            self._lanes.put(lane, work)
+        except RuntimeError as error:
+            remote.busy, remote.failure = False, f"it can't be asked: {error}"
+            remote.pace = replace(remote.pace, due=time.monotonic() + SOON_S)
 
     def _ask(self, remote: _Remote) -> None:
         """The cheap question, and what follows from the answer."""
         target, remote.asked_at = remote.target, time.time()
+        # One that never answered may be one of many on a host that is gone: it gets its whole time after that.
+        is_first = not remote.answered_at and not remote.pace.failures
+        within_s = programs.FIRST_ASKS_WITHIN_S if is_first else programs.ASKS_WITHIN_S
         try:
-            found = ask_tips(self._git, target.remote, target.branches)
+            found = ask_tips(self._git, target.remote, target.branches, within_s)
             tips: dict[str, str | None] = {branch: found.get(branch) for branch in target.branches}
         except Exception as error:  # noqa: BLE001 - a thread that ends would leave its remote unasked for ever
             self._failed(remote, _why(error))
             return
-        news = [each for each in target.watches if is_news(each, tips[each.branch])]
-        if any(needs_mirror(each, tips[each.branch]) for each in news):
+        if any(needs_mirror(each, tips[each.branch]) for each in target.watches):
             with self._changed:
-                self._put(FETCHES, self._fetch, remote, target, tips)
+                self._put(SLOW if remote.slow else FETCHES, remote, partial(self._fetch, remote, target, tips))
             return
         self._succeeded(remote, target, tips, None)
 
-    def _fetch(self, remote: _Remote, target: Target, tips: Mapping[str, str | None]) -> None:
+    def _fetch(self, remote: _Remote, target: Target, tips: Tips) -> None:
         mirror = Mirror(self._git, self._directory, target.remote)
         there = {branch: tip for branch, tip in tips.items() if tip is not None}
+        branches, size = list(there), max(map(len, there.values()))
+        within_s, began = FETCHES_WITHIN_S if remote.slow else QUICK_S, time.monotonic()
         try:
-            if remote.mirror_failures >= TELLS_AFTER:
-                mirror.remove()  # the remote answers, so what fails may be here
-            mirror.fetch(list(there), max(map(len, there.values())))
+            if remote.fetch_failures % ANEW_EVERY == ANEW_EVERY - 1:
+                mirror.fetch_anew(branches, size, within_s)
+            else:
+                mirror.fetch(branches, size, within_s)
             self._succeeded(remote, target, tips, mirror)
-            remote.mirror_failures = 0
+            remote.fetch_failures = 0
+            mirror.tidy()
         except Exception as error:  # noqa: BLE001
-            remote.mirror_failures += 1
-            self._failed(remote, _why(error))
+            remote.fetch_failures += 1
+            self._failed(remote, f"it answers, but what is new could not be had: {_why(error)}")
+        remote.slow = time.monotonic() - began > QUICK_S * 0.9
 
-    def _succeeded(
-        self, remote: _Remote, target: Target, tips: Mapping[str, str | None], mirror: Mirror | None
-    ) -> None:
+    def _succeeded(self, remote: _Remote, target: Target, tips: Tips, mirror: Mirror | None) -> None:
         news = [each for each in target.watches if is_news(each, tips[each.branch])]
         sights = tuple(
             look(each, tips[each.branch], mirror if needs_mirror(each, tips[each.branch]) else None) for each in news
         )
+        if mirror is not None:
+            mirror.pin({sight.loop: sight.now for sight in sights if sight.now is not None})
         with self._changed:
             recovered, first = bool(remote.failure), not remote.answered_at
             remote.tips, remote.failure, remote.answered_at = tips, "", time.time()

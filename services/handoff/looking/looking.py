@@ -1,6 +1,7 @@
-"""One look at a remote: the cheap question first, and only where something moved what has come."""
+"""One look at a branch: what the cheap question told, and only where something moved what has come."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from services.handoff.looking.mirror import Mirror
@@ -8,8 +9,9 @@ from services.handoff.looking.sight import Commit, Sight, Touch, Watch
 
 DROPPED_AT_MOST = 5_000
 WRITERS_AT_MOST = 50
-VERSIONS_AT_MOST = 20
-"""So many versions of a status file are read at most, the newest ones: a phase ends by the last of them."""
+PATCHES_AT_MOST = 100
+LINE_AT_MOST, VERSIONS_AT_MOST = 200, 20
+"""So far back the branch is followed, and so many versions of a status file are read: a phase ends by the last one."""
 
 
 def is_news(watch: Watch, tip: str | None) -> bool:
@@ -18,14 +20,13 @@ def is_news(watch: Watch, tip: str | None) -> bool:
         return True
     if tip is None:
         return False
-    return watch.seen != tip or (bool(watch.statuses) and not watch.knows_statuses)
+    return watch.seen != tip or bool(watch.new_inbox) or (bool(watch.statuses) and not watch.knows_statuses)
 
 
 def needs_mirror(watch: Watch, tip: str | None) -> bool:
-    """Whether that takes more than the answer to the cheap question."""
-    if tip is None or not is_news(watch, tip):
-        return False
-    return watch.is_known or bool(watch.statuses or watch.inbox)
+    """Whether that takes more than the answer to the cheap question. What is seen first is fetched too: when history is
+    rewritten next, it must be known what was there."""
+    return tip is not None and is_news(watch, tip)
 
 
 def look(watch: Watch, tip: str | None, mirror: Mirror | None) -> Sight:
@@ -33,24 +34,20 @@ def look(watch: Watch, tip: str | None, mirror: Mirror | None) -> Sight:
     if tip is None or mirror is None:
         return Sight(watch.loop, watch, tip)
     if not watch.is_known:
-        return _as_it_is(watch, tip, mirror)
+        return _as_it_is(watch, watch.inbox, tip, mirror)
     if watch.seen == tip:
-        return replace(_as_it_is(replace(watch, inbox=()), tip, mirror), watch=watch)
+        return _as_it_is(watch, watch.new_inbox, tip, mirror)
     if watch.seen is not None and not mirror.has(watch.seen):
-        return replace(_as_it_is(watch, tip, mirror), rewritten=True, forgotten=True)
+        return replace(_as_it_is(watch, watch.inbox, tip, mirror), rewritten=True, forgotten=True)
     return _what_came(watch, tip, mirror)
 
 
-def _as_it_is(watch: Watch, tip: str, mirror: Mirror) -> Sight:
+def _as_it_is(watch: Watch, inbox: Sequence[str], tip: str, mirror: Mirror) -> Sight:
     """A branch of which nothing was seen before: its commits are of the past, but who has mail has it still."""
-    mail = mirror.differences(None, tip, _inbox(watch))
+    mail = mirror.differences(None, tip, _globs(inbox))
     writers = {path: commit for path in list(mail)[:WRITERS_AT_MOST] if (commit := mirror.last_commit(tip, path))}
-    statuses = {path: _versions(mirror, tip, path, ()) for path in watch.statuses}
+    statuses = {path: _versions(mirror, [tip], path) for path in watch.statuses}
     return Sight(watch.loop, watch, tip, differs=mail, writers=writers, statuses=statuses)
-
-
-def _inbox(watch: Watch) -> list[str]:
-    return [f":(top,glob){path}" for path in watch.inbox]
 
 
 def _what_came(watch: Watch, tip: str, mirror: Mirror) -> Sight:
@@ -59,30 +56,55 @@ def _what_came(watch: Watch, tip: str, mirror: Mirror) -> Sight:
     dropped: Sequence[Commit] = ()
     count = 0
     if watch.seen is not None and rewritten:
-        dropped = mirror.commits(tip, watch.seen, DROPPED_AT_MOST)
+        dropped = _with_patches(watch, mirror.commits(tip, watch.seen, DROPPED_AT_MOST), mirror)
         count = mirror.count(tip, watch.seen)
-    paths = [*_inbox(watch), *(f":(top,literal){path}" for path in watch.statuses)]
+    paths = [*_globs(watch.inbox), *(f":(top,literal){path}" for path in watch.statuses)]
     touches = mirror.touches(commits, paths)
     differs = mirror.differences(watch.seen, tip, paths)
+    # Where history was rewritten, what touched them are the same commits under other ids.
+    there = _as_they_were(mirror, tip, touches, differs) if not rewritten else {}
+    mail = mirror.differences(None, tip, _globs(watch.new_inbox))
     changed = {*differs, *(touch.path for touch in touches)} if watch.knows_statuses else set(watch.statuses)
+    line = mirror.line_of(watch.seen, tip, LINE_AT_MOST) if changed.intersection(watch.statuses) else []
+    line += [tip] if tip not in line else []
     return Sight(
         loop=watch.loop,
         watch=watch,
         now=tip,
-        commits=commits,
+        commits=_with_patches(watch, commits, mirror),
         total=len(commits) if len(commits) < 1000 else mirror.count(watch.seen, tip),
         rewritten=rewritten,
         dropped=count,
         dropped_keys=frozenset(commit.key for commit in dropped),
         touches=touches,
-        differs=differs,
-        statuses={path: _versions(mirror, tip, path, touches) for path in watch.statuses if path in changed},
+        differs={**mail, **there, **differs},
+        statuses={path: _versions(mirror, line, path) for path in watch.statuses if path in changed},
     )
 
 
-def _versions(mirror: Mirror, tip: str, path: str, touches: Sequence[Touch]) -> tuple[str, ...]:
-    """What a file said on its way to what it says now, which comes last."""
-    blobs = [touch.blob for touch in touches if touch.path == path][-VERSIONS_AT_MOST:]
-    blobs.append(mirror.blob_at(tip, path))
-    texts: Mapping[str | None, str] = {blob: mirror.text(blob) if blob else "" for blob in dict.fromkeys(blobs)}
-    return tuple(texts[blob] for blob in blobs)
+def _globs(paths: Iterable[str]) -> list[str]:
+    return [f":(top,glob){path}" for path in paths]
+
+
+def _with_patches(watch: Watch, commits: Sequence[Commit], mirror: Mirror) -> tuple[Commit, ...]:
+    """With what each of those changes that may be told: only by that an amended one is another than it was."""
+    matches = [each.sha for each in commits if any(re.search(subject, each.subject) for subject in watch.subjects)]
+    patches = mirror.patch_ids(matches[-PATCHES_AT_MOST:]) if matches else {}
+    return tuple(replace(each, patch=patches.get(each.sha, "")) for each in commits)
+
+
+def _as_they_were(
+    mirror: Mirror, tip: str, touches: Sequence[Touch], differs: dict[str, str | None]
+) -> dict[str, str | None]:
+    """Files that commits touched and that are as they were: taken away and written again, say, or only on the side."""
+    paths = [path for path in dict.fromkeys(touch.path for touch in touches) if path not in differs]
+    asked = [path for path in paths if "\n" not in path]
+    return dict(zip(asked, mirror.blobs([(tip, path) for path in asked]), strict=True))
+
+
+def _versions(mirror: Mirror, line: Sequence[str], path: str) -> tuple[str, ...]:
+    """What a file said on the branch's way to what it says now, which comes last."""
+    blobs = mirror.blobs([(commit, path) for commit in line])
+    changes = [blob for at, blob in enumerate(blobs) if at == 0 or blob != blobs[at - 1]][-VERSIONS_AT_MOST:]
+    texts = {blob: mirror.text(blob) if blob else "" for blob in dict.fromkeys(changes)}
+    return tuple(texts[blob] for blob in changes)

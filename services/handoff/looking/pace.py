@@ -16,11 +16,6 @@ class Pace:
     due: float = 0.0
     failures: int = 0
 
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether it is better asked where nobody else waits."""
-        return self.failures > 0
-
     def succeeded(self, now: float, poll_s: float) -> "Pace":
         return Pace(now + poll_s)
 

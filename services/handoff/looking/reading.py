@@ -52,10 +52,10 @@ def _seconds(text: str) -> int:
     return int(text) if re.fullmatch(r"-?[0-9]{1,40}", text) else 0
 
 
-def read_blob(text: str) -> str | None:
-    """The blob in a line of `ls-tree -z`; None if there is no file there."""
-    found = re.match(r"\d+ blob ([0-9a-f]+)\t", text)
-    return found[1] if found else None
+def read_blobs(text: str) -> list[str | None]:
+    """What `cat-file --batch-check` answers, a line for each question; None if there is no file there."""
+    found = [re.fullmatch(r"([0-9a-f]+) blob \d+", line) for line in text.split("\n")]
+    return [each[1] if each else None for each in found[:-1]]
 
 
 def reason_in(complaints: str) -> str:

@@ -11,8 +11,13 @@ class Watch:
 
     loop: str
     branch: str
+    remote: str = ""
+    subjects: tuple[str, ...] = ()
+    """Regular expressions: of commits whose subjects match, it is also asked what they change."""
     inbox: tuple[str, ...] = ()
     """Paths, in which `*` stands for any part of a name."""
+    new_inbox: tuple[str, ...] = ()
+    """Those of them of which it is not known what is there."""
     statuses: tuple[str, ...] = ()
     """The paths of its status files."""
     is_known: bool = False
@@ -47,11 +52,13 @@ class Commit:
     authored: int
     committed: int
     subject: str
+    patch: str = ""
+    """What it changes, in a word; empty: nothing, or it was not asked for."""
 
     @property
     def key(self) -> str:
-        """What stays the same when it is rebased: who wrote it, when, and what it says."""
-        said = "\x1f".join((self.author, self.email, str(self.authored), self.subject))
+        """What stays the same when it is rebased: who wrote it, when, what it says and what it changes."""
+        said = "\x1f".join((self.author, self.email, str(self.authored), self.subject, self.patch))
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
@@ -87,7 +94,8 @@ class Sight:
     touches: tuple[Touch, ...] = ()
     """By the new commits, oldest first."""
     differs: Mapping[str, str | None] = field(default_factory=dict)
-    """The files that are not as they were when the branch was last seen; None: gone."""
+    """The files that are not as they were when the branch was last seen, and those that commits touched all the same,
+    with what is there now; None: nothing."""
     writers: Mapping[str, Commit] = field(default_factory=dict)
     """Who wrote a file last, where the new commits do not tell."""
     statuses: Mapping[str, tuple[str, ...]] | None = None

@@ -12,7 +12,9 @@ from shared.commands import Reply
 FIRST_WAIT_S, LONGEST_WAIT_S = 10.0, 600.0
 LOST_AFTER_S = 24 * 3600.0
 """A command that is not answered by then never will be: the journal was lost, say."""
-BUSY_LOOK_S = 2.0
+BUSY_LOOK_S, LIMITED_LOOK_S = 2.0, 30.0
+OVERTAKEN = "overtaken"
+"""How a command is answered that waited until somebody asked for something else."""
 
 
 class What(StrEnum):
@@ -42,6 +44,9 @@ class Errand:
     told: str = ""
     """The failure of which was told."""
     done: bool = False
+    spawn: str = ""
+    """The session that was given its part, as far as it is known."""
+    conversation: str = ""
 
     def document(self) -> dict[str, Any]:
         return asdict(self)
@@ -57,6 +62,8 @@ class Circumstances:
     now: float
     is_busy: bool = False
     """Whether the agent does something, or asks a person."""
+    is_limited: bool = False
+    """Whether it waits for its usage limit to lift."""
     grace_s: float = 0.0
     others_done: bool = True
     """Whether all that comes before it is."""
@@ -84,6 +91,8 @@ def decide(errand: Errand, seen: Circumstances) -> Step:
         return Step(errand)
     if seen.now < errand.not_before:
         return Step(errand, look_at=errand.not_before)
+    if errand.what is What.START and seen.is_limited:
+        return Step(errand, look_at=seen.now + LIMITED_LOOK_S)
     patient = errand.what in (What.START, What.STOP) and not errand.at_once
     if patient and seen.is_busy and seen.now < errand.since + seen.grace_s:
         return Step(errand, look_at=min(seen.now + BUSY_LOOK_S, errand.since + seen.grace_s))
@@ -107,5 +116,25 @@ def _asked(errand: Errand, seen: Circumstances) -> Step:
             return Step(errand)
         return Step(replace(errand, asked=""), look_at=seen.now)
     if seen.reply.ok:
-        return Step(replace(errand, asked="", told="", done=True), succeeded=True)
+        spawn = str(seen.reply.result.get("spawn") or "")
+        return Step(replace(errand, asked="", told="", done=True, spawn=spawn), succeeded=True)
+    if seen.reply.code == OVERTAKEN:  # a person knows better
+        return Step(replace(errand, asked="", done=True, told=seen.reply.said), failure=seen.reply.said)
     return failed(errand, seen.reply.said, seen.now)
+
+
+def is_stranger(errand: Errand, spawn: str | None, conversation: str | None) -> bool:
+    """Whether the agent runs in a session that was never given its part: a person has started it without it.
+
+    A session that took up the conversation of the one before has it.
+    """
+    if errand.what is not What.START or not errand.done or not errand.spawn or spawn in (None, errand.spawn):
+        return False
+    return bool(conversation and errand.conversation) and conversation != errand.conversation
+
+
+def met(errand: Errand, spawn: str | None, conversation: str | None) -> Errand:
+    """The same, with the session and the conversation that the agent is in now."""
+    if errand.what is not What.START or not errand.done or not errand.spawn or spawn is None:
+        return errand
+    return replace(errand, spawn=spawn, conversation=conversation or errand.conversation)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from services.handoff.looking.sight import Commit, Sight
-from services.handoff.loops.matching import Ping, of_commit, recipients, role_of
+from services.handoff.loops.matching import AUTHOR_CHARACTERS, Ping, of_commit, recipients, role_of
 from shared.events import InboxChanged
 from shared.fleet.loops import InboxFile, Loop
 from shared.fleet.placeholders import fill
@@ -41,7 +41,7 @@ def read(loop: Loop, sight: Sight, values: Mapping[str, str], name: str) -> Inbo
             change=each.change,
             branch=loop.branch,
             commit=each.commit.sha,
-            author=each.commit.author,
+            author=each.commit.author[:AUTHOR_CHARACTERS],
             to=recipients(loop, each.inbox.to),
         )
         for each in found
@@ -65,7 +65,6 @@ def _news(loop: Loop, sight: Sight) -> Iterator[News]:
             continue
         if sight.rewritten and path not in sight.differs:
             continue  # the same commits under other ids
-        # One that is as it was, though commits touched it: it was taken away and written again, or the other way round.
         blob = sight.differs[path] if path in sight.differs else last[path].blob
         touch = last.get(path)
         commit = commits.get(touch.commit) if touch else sight.writers.get(path)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 PLACEHOLDERS = (
     (re.compile(r"<(?![^<>]*(?:@|://))[^<>]*>"), "a placeholder in < >"),
@@ -31,7 +32,9 @@ class Status:
     """Lines that look like it and do not count, and why."""
 
 
+@lru_cache(maxsize=512)
 def read_status(text: str, done: str) -> Status:
+    """Remembered, for it is asked at every turn, and files seldom change."""
     pattern = re.compile(done)
     markers: list[str] = []
     refused: list[tuple[str, str]] = []

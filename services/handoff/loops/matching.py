@@ -15,7 +15,7 @@ AT_MOST = 10
 """More that match in one look are summed up."""
 SHOWN = 5
 """Of those, so many of the newest are named."""
-SUBJECT_CHARACTERS = 500
+SUBJECT_CHARACTERS, AUTHOR_CHARACTERS = 500, 100
 KINDS: Mapping[str, type[WorkClaimed] | type[WorkReviewed]] = {"claim": WorkClaimed, "review": WorkReviewed}
 """By the name of the pattern; all others are `commit`."""
 
@@ -88,7 +88,7 @@ def _event(loop: Loop, found: Match, name: str) -> MatchedCommit:
         branch=loop.branch,
         commit=commit.sha,
         subject=commit.subject[:SUBJECT_CHARACTERS],
-        author=commit.author,
+        author=commit.author[:AUTHOR_CHARACTERS],
         committed=_time(commit.committed),
         to=_to(loop, found.pattern),
     )
@@ -102,8 +102,8 @@ def _text(loop: Loop, found: Match, agent: str, values: Mapping[str, str]) -> st
 
 def of_commit(commit: Commit) -> dict[str, str]:
     """What a template may say of a commit."""
-    subject = commit.subject[:SUBJECT_CHARACTERS]
-    return {"commit": commit.sha[:10], "sha": commit.sha, "author": commit.author, "subject": subject}
+    subject, author = commit.subject[:SUBJECT_CHARACTERS], commit.author[:AUTHOR_CHARACTERS]
+    return {"commit": commit.sha[:10], "sha": commit.sha, "author": author, "subject": subject}
 
 
 def _summed_up(
@@ -127,7 +127,10 @@ def _summary(loop: Loop, found: Sequence[Match]) -> str:
     counts = ", ".join(f"{count} {pattern}" for pattern, count in Counter(each.pattern for each in found).items())
     commits = list(dict.fromkeys(each.commit for each in found))
     first, last = commits[0].sha[:10], commits[-1].sha[:10]
-    newest = [f"- {each.sha[:10]} {each.author}: {each.subject[:SUBJECT_CHARACTERS]}" for each in commits[-SHOWN:]]
+    newest = [
+        f"- {each.sha[:10]} {each.author[:AUTHOR_CHARACTERS]}: {each.subject[:SUBJECT_CHARACTERS]}"
+        for each in commits[-SHOWN:]
+    ]
     head = (
         f"{len(commits)} commits for you came to {loop.branch} at once ({counts}), from {first} to {last}. The newest:"
     )

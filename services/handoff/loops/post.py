@@ -14,7 +14,10 @@ LOST_AFTER_S = KEEPS_S + 3600.0
 AT_MOST_CHARACTERS = 60_000
 """In one text; what is more goes with the next."""
 AT_MOST_LETTERS = 200
-"""Of one agent that takes none: then the oldest are given up."""
+"""Of one agent that takes none: then the oldest are summed up."""
+ALONE_AFTER, REFUSALS_AT_MOST = 3, 12
+"""So often a text is refused before its letters go one by one, and a letter before it is given up: what the agent's
+program would take for an order to itself, say, must not hold up all others."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class Letter:
     when: Literal["idle", "now"] = "idle"
     lasts: bool = False
     """Whether it is worth saying in the next phase too."""
+    refusals: int = 0
+    """How often it was refused alone."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,8 @@ class Box:
 
     def with_letter(self, letter: Letter) -> "Box":
         is_first = all(letter.loop != other.loop for other in self.letters)
-        return replace(self, letters=(*self.letters, letter), told=self.told and not is_first)
+        letters = _summed_up((*self.letters, letter), self.count)
+        return replace(self, letters=letters, told=self.told and not is_first)
 
     def without(self, loop: str) -> "Box":
         """What a loop had to say in an earlier phase is said no more, unless it lasts."""
@@ -105,7 +111,7 @@ def decide(box: Box, agent: Addressee) -> Step:
     reason = agent.waits_for or ("" if agent.spawn is not None else "it does not run")
     if reason or agent.now < kept.not_before:
         return replace(_waits(replace(kept, reason=reason or kept.reason), agent.now), dropped=dropped)
-    letters = _first(kept.letters)
+    letters = _first(kept.letters) if kept.tries < ALONE_AFTER else kept.letters[:1]
     text = "\n\n".join(letter.text for letter in letters)
     when: Literal["idle", "now"] = "now" if any(letter.when == "now" for letter in letters) else "idle"
     return Step(replace(kept, count=len(letters)), send=text, when=when, dropped=dropped)
@@ -118,17 +124,36 @@ def asked(box: Box, command: str, now: float) -> Box:
 def _refused(box: Box, agent: Addressee) -> Box:
     reason = agent.reply.said if agent.reply is not None else "nobody answered"
     wait_s = min(FIRST_WAIT_S * 2.0 ** min(max(box.tries - 1, 0), 10), LONGEST_WAIT_S)
-    return replace(box, asked="", count=0, not_before=agent.now + wait_s, reason=reason)
+    letters = box.letters
+    if box.count == 1 and (box.tries >= ALONE_AFTER or letters[0].refusals):
+        # Perhaps it is this one that can't be said: the others go first.
+        letters = (*letters[1:], replace(letters[0], refusals=letters[0].refusals + 1))
+    return replace(box, letters=letters, asked="", count=0, not_before=agent.now + wait_s, reason=reason)
 
 
 def _worth_keeping(box: Box, now: float) -> tuple[Box, tuple[Letter, ...]]:
-    """Those that are too old or too many are given up, and blank ones forgotten: there is nothing to say."""
+    """Those that are too old or refused too often are given up, and blank ones forgotten: there is nothing to say."""
     letters = [letter for letter in box.letters if letter.text.strip()]
-    fresh = [place for place, letter in enumerate(letters) if now - letter.at < KEEPS_S][-AT_MOST_LETTERS:]
+    fresh = [
+        place
+        for place, letter in enumerate(letters)
+        if now - letter.at < KEEPS_S and letter.refusals < REFUSALS_AT_MOST
+    ]
     dropped = tuple(letter for place, letter in enumerate(letters) if place not in fresh)
     if not dropped and len(letters) == len(box.letters):
         return box, ()
     return replace(box, letters=tuple(letters[place] for place in fresh)), dropped
+
+
+def _summed_up(letters: tuple[Letter, ...], asked: int) -> tuple[Letter, ...]:
+    """The oldest of too many in one; those that were given to the spawner already stay as they are."""
+    if len(letters) - asked <= AT_MOST_LETTERS:
+        return letters
+    half = asked + AT_MOST_LETTERS // 2
+    old = letters[asked:half]
+    said = f"{len(old)} messages to you came before the next one, and are left out here: look at the branch for them."
+    one = replace(old[-1], text=said, lasts=any(letter.lasts for letter in old))
+    return (*letters[:asked], one, *letters[half:])
 
 
 def _waits(box: Box, now: float) -> Step:
@@ -142,10 +167,10 @@ def _waits(box: Box, now: float) -> Step:
 
 
 def _first(letters: tuple[Letter, ...]) -> tuple[Letter, ...]:
-    """As many as go into one text, and one at least."""
+    """As many as go into one text, and one at least; one that was refused goes alone."""
     size = 0
     for place, letter in enumerate(letters):
         size += len(letter.text) + 2
-        if size > AT_MOST_CHARACTERS and place:
+        if place and (size > AT_MOST_CHARACTERS or letter.refusals or letters[0].refusals):
             return letters[:place]
     return letters

@@ -37,13 +37,17 @@ def status_path(loop: Loop, number: int) -> str | None:
 def done_marker(loop: Loop, number: int) -> str:
     """The regular expression of the line that ends a phase."""
     phase = loop.phases[number - 1].name if 0 < number <= len(loop.phases) else ""
-    return fill(loop.done, {"phase": _as_words(phase), "number": _as_words(str(number))})
 
+    def filled(found: re.Match[str]) -> str:
+        if found[1] == "number":
+            return rf"(?<!\d){number}(?!\d)"  # 1 is not in 12
+        # No part of a longer word, unless the expression itself goes on there.
+        before, after = loop.done[: found.start()][-1:], loop.done[found.end() :][:1]
+        begins = r"(?<!\w)" * (phase[:1].isalnum() and not (before.isalnum() or before == "_"))
+        ends = r"(?!\w)" * (phase[-1:].isalnum() and not (after.isalnum() or after == "_"))
+        return f"{begins}{re.escape(phase)}{ends}"
 
-def _as_words(text: str) -> str:
-    """A regular expression of a text that is no part of a longer word: 1 is not in 12."""
-    begins, ends = (r"(?<!\w)" * text[:1].isalnum(), r"(?!\w)" * text[-1:].isalnum())
-    return f"{begins}{re.escape(text)}{ends}"
+    return re.sub(r"\{(phase|number)\}", filled, loop.done)
 
 
 def names_its_phase(loop: Loop) -> bool:

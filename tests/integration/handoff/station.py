@@ -102,6 +102,10 @@ class Station:
 
         return wait_until(again, f"{what}; told was {self.kinds()[-8:]}", within_s)
 
+    def until_news(self) -> None:
+        """Until something was seen, and not taken up."""
+        assert self._news.wait(20), "nothing was seen"
+
     def settled(self) -> None:
         """Until the remotes were asked once more, and nothing is new."""
         began = datetime.now(UTC).timestamp()
@@ -135,14 +139,18 @@ class Station:
     def runs(self, *agents: str, spawn: str = "s1", activity: Activity = Activity.WAITING, **more: Any) -> None:
         self.registry.write({agent: _record(spawn, activity, **more) for agent in agents}, (), {}, ())
 
-    def answers(self, command: Command, said: str = "done", *, ok: bool = True) -> None:
+    def answers(
+        self, command: Command, said: str = "done", *, ok: bool = True, code: str = "", spawn: str = ""
+    ) -> None:
         """As the spawner would."""
+        code = code or ("ok" if ok else "refused")
         reply = Reply(
             id=str(command.id),
             verb=command.verb,
-            ok=ok,
+            ok=code == "ok",
             said=said,
-            code="ok" if ok else "refused",
+            code=code,
+            result={"spawn": spawn} if spawn else {},
             by="spawner",
             time=START,
         )

@@ -6,7 +6,7 @@ from datetime import timedelta
 from shared.commands import PhaseShow, Send
 from shared.events import MessageDropped, MessageWaits
 from shared.states import Activity
-from tests.fixtures.repositories import Clone
+from tests.fixtures.repositories import Clone, git
 from tests.integration.handoff.station import Station
 
 Make = Callable[..., Station]
@@ -97,3 +97,13 @@ def test_a_message_that_nobody_takes_for_a_week_is_given_up_and_that_is_told(sta
     (dropped,) = world.of(MessageDropped)
     assert (dropped.text, dropped.reason) == ("claim: x", "it could not be said for 7 days: it does not run")
     assert world.memory.keys() == {"seen:main"}
+
+
+def test_what_begins_with_a_sign_is_no_order_to_the_agents_program(station: Make, clone: Clone) -> None:
+    world = station(patterns={"claim": {"to": "review", "text": "{author} says {subject}"}})
+    world.runs("reviewer")
+    world.settled()
+    git(clone.path, "config", "user.name", "/clear")
+    push(clone, "claim: x")
+    world.until(lambda: sends(world), "the message")
+    assert sends(world)[0].text == "Message: /clear says claim: x"

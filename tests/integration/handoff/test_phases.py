@@ -1,6 +1,7 @@
 """Phases by a status file on a real branch: begun, advanced, complete, gone on with, and moved by people."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +261,60 @@ def test_a_phase_that_is_edited_while_its_agents_finish_keeps_its_name_and_promp
     world.runs("builder", "reviewer")
     world.until(lambda: len(world.starts("builder")) == 2, "the second phase, which is the third by now")
     assert world.starts("builder")[-1].prompt == "You build as builder.\nPhase 3 of 3: two. {unknown}"
+
+
+def test_an_agent_that_a_person_started_without_its_part_is_told_it_once(phased: Make) -> None:
+    world = phased_again(phased())
+    world.runs("builder", spawn="s1", conversation="c1")
+    world.turn()
+    world.runs("builder", spawn="s2", conversation="c1")  # it died, and went on where it was
+    world.turn()
+    assert world.texts("builder") == []
+    world.runs("builder", spawn="s3", conversation="c2")  # stopped and spawned by a person
+    world.turn()
+    world.turn()
+    assert world.texts("builder") == ["You build as builder.\nPhase 1 of 2: one. {unknown}"]
+
+
+def phased_again(world: Station) -> Station:
+    """The same phase, begun anew: its start is answered with the session that came of it."""
+    world.turn(PhaseSet(phase="one"))
+    for start in (world.starts("builder")[-1], world.starts("reviewer")[-1]):
+        world.answers(start, spawn="s1")
+    world.turn()
+    return world
+
+
+def test_a_start_that_a_person_has_overtaken_is_not_asked_for_again(phased: Make) -> None:
+    world = phased()
+    world.turn(PhaseSet(phase="two"))
+    world.answers(world.starts("builder")[-1], "something else was asked of it meanwhile", code="overtaken")
+    world.answers(world.starts("reviewer")[-1])
+    world.turn()
+    world.now += timedelta(hours=1)
+    world.turn()
+    assert len(world.starts("builder")) == 2
+    assert [each.reason for each in world.of(KickoffFailed)] == ["something else was asked of it meanwhile"]
+
+
+def test_who_gave_its_role_to_another_is_stopped(phased: Make) -> None:
+    world = phased()
+    text = world.path.read_text().replace('"build": "builder"', '"build": "second"')
+    world.path.write_text(
+        text.replace('"reviewer": {"kind": "loop"}', '"reviewer": {"kind": "loop"}, "second": {"kind": "loop"}')
+    )
+    world.until(lambda: world.starts("second"), "the new one")
+    world.until(lambda: [each for each in world.asked if isinstance(each, Stop)], "the end of the other")
+    assert [each.agent for each in world.asked if isinstance(each, Stop)] == ["builder"]
+
+
+def test_a_limited_agent_is_started_anew_when_its_limit_has_lifted(phased: Make, clone: Clone) -> None:
+    world = phased()
+    world.runs("builder", activity=Activity.LIMITED, limit="weekly")
+    says(clone, "STATUS: DONE")
+    world.until(lambda: len(world.starts("reviewer")) == 2, "the other one")
+    world.settled()
+    assert len(world.starts("builder")) == 1
+    world.runs("builder")
+    world.now += timedelta(seconds=31)
+    world.until(lambda: len(world.starts("builder")) == 2, "it")

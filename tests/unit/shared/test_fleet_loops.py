@@ -65,6 +65,13 @@ def test_a_pattern_without_a_subject_is_known_by_its_name(tmp_path: Path, subjec
         ({"branch": "a..b"}, "main.branch: no branch can be called so"),
         ({"branch": "-x"}, "main.branch: no branch can be called so"),
         ({"remote": "-x"}, "main.remote: a git remote is expected"),
+        ({"remote": "my-helper::x"}, "main.remote: a URL or a path is expected; helpers"),
+        ({"remote": "https://ghp_0123@example.com/x"}, "main.remote: a token must not stand in the URL"),
+        ({"status_file": "./STATUS.md"}, "main.status_file: a path as git tells it is expected"),
+        ({"status_file": "docs//STATUS.md"}, "main.status_file: a path as git tells it is expected"),
+        ({"status_file": "../STATUS.md"}, "main.status_file: a path as git tells it is expected"),
+        ({"inbox": {"in/": "lead"}}, "main.inbox.in/: not a name that can stand here: a path as git tells it"),
+        ({"inbox": {"[ab].md": "lead"}}, "main.inbox.[ab].md: only `*` (any part of a name)"),
         ({"remote": "ext::sh -c id"}, "main.remote: a URL or a path is expected; helpers"),
     ],
 )

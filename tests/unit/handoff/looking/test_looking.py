@@ -18,7 +18,7 @@ INBOX = {"inbox": ("inbox/*",)}
 @pytest.mark.parametrize(
     ("given", "tip", "news", "mirror"),
     [
-        (NEW, TIP, True, False),
+        (NEW, TIP, True, True),
         (NEW, None, True, False),
         ({**NEW, **STATUS}, TIP, True, True),
         ({**NEW, **INBOX}, TIP, True, True),

@@ -35,9 +35,9 @@ def test_one_that_fails_is_asked_again_soon_and_then_less_often(poll_s: float, e
     assert waits(poll_s, len(expected)) == expected
 
 
-def test_it_is_doubtful_until_it_answers() -> None:
+def test_failures_are_counted_until_it_answers() -> None:
     failed = Pace(NOW).failed(NOW, 20)
-    assert (Pace(NOW).is_doubtful, failed.is_doubtful, failed.succeeded(NOW, 20).is_doubtful) == (False, True, False)
+    assert (failed.failures, failed.succeeded(NOW, 20).failures) == (1, 0)
     assert failed.failed(NOW, 20).failures == TELLS_AFTER
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from services.handoff.looking.reading import (
     COMMIT_FORMAT,
-    read_blob,
+    read_blobs,
     read_commits,
     read_tips,
     read_touches,
@@ -143,16 +143,7 @@ def test_what_was_cut_off_is_read_as_far_as_it_goes(characters: int) -> None:
     assert len(list(read_touches(whole[:characters]))) <= 2
 
 
-@pytest.mark.parametrize(
-    ("line", "blob"),
-    [
-        (f"100644 blob {ONE}\tSTATUS.md\0", ONE),
-        (f"120000 blob {ONE}\tSTATUS.md\0", ONE),
-        (f"100755 blob {LONG}\ta b\nc\0", LONG),
-        (f"040000 tree {ONE}\tSTATUS.md\0", None),
-        (f"160000 commit {ONE}\tSTATUS.md\0", None),
-        ("", None),
-    ],
-)
-def test_only_a_file_is_one(line: str, blob: str | None) -> None:
-    assert read_blob(line) == blob
+def test_only_a_file_is_one() -> None:
+    answers = f"{ONE} blob 12\n{TWO} tree 37\n{ONE}:a b missing\n{LONG} blob 0\n{ONE} commit 200\n"
+    assert read_blobs(answers) == [ONE, None, None, LONG, None]
+    assert read_blobs("") == []

@@ -173,15 +173,34 @@ def test_what_is_too_old_is_given_up_and_told() -> None:
     assert (all_old.after, [each.text for each in all_old.dropped]) == (Box(), ["old"])
 
 
-def test_of_very_many_the_oldest_are_given_up_and_told() -> None:
-    given = Box(tuple(letter(str(number)) for number in range(AT_MOST_LETTERS + 2)))
-    step = decide(given, agent(spawn=None))
-    assert ([each.text for each in step.dropped], len(step.after.letters)) == (["0", "1"], AT_MOST_LETTERS)
+def test_of_very_many_the_oldest_are_summed_up_and_none_of_those_under_way() -> None:
+    given = sent(box("under way"))
+    for number in range(2 * AT_MOST_LETTERS):
+        given = given.with_letter(letter(str(number)))
+    texts = [each.text for each in given.letters]
+    assert (texts[0], texts[-1]) == ("under way", str(2 * AT_MOST_LETTERS - 1))
+    assert "messages to you came before the next one" in texts[1]
+    assert len(texts) <= AT_MOST_LETTERS + 1
+    assert decide(given, agent(reply=reply(ok=True))).dropped == ()
+
+
+def test_one_that_is_refused_again_and_again_holds_up_no_other_and_is_given_up_in_the_end() -> None:
+    given, now, sending, said, dropped = box("/clear", "one", "two"), 0.0, "", list[str](), list[str]()
+    while given.letters:
+        answer = reply(ok="/clear" not in sending) if given.asked else None
+        said += [sending] if answer is not None and answer.ok else []
+        step = decide(given, agent(now, reply=answer))
+        dropped += texts(Box(step.dropped))
+        sending, now = step.send, now + 400.0
+        given = asked(step.after, "c", NOW + now) if step.send else step.after
+    assert (said, dropped) == (["one", "two"], ["/clear"])
+    assert now < KEEPS_S / 10
 
 
 def test_one_of_many_that_say_the_same_is_told_too() -> None:
-    step = decide(Box((letter("again"),) * (AT_MOST_LETTERS + 1)), agent(spawn=None))
-    assert (len(step.dropped), len(step.after.letters)) == (1, AT_MOST_LETTERS)
+    old = letter("again", NOW - KEEPS_S)
+    step = decide(Box((old, letter("again"), letter("again"))), agent(spawn=None))
+    assert (len(step.dropped), len(step.after.letters)) == (1, 2)
 
 
 def test_what_is_under_way_is_not_given_up() -> None:

@@ -93,6 +93,12 @@ def test_a_line_is_that_of_its_phase_word_by_word() -> None:
         *(False, False),
     ]
     assert not re.search(done_marker(loop(phases=phases("a"), done="^DONE {number}"), 1), "DONE 12")
+    for done, line in (
+        ("^DONE P{number}$", "DONE P1"),
+        ("^v{number} DONE", "v1 DONE"),
+        ("^DONE p_{phase}$", "DONE p_a"),
+    ):
+        assert re.search(done_marker(loop(phases=phases("a"), done=done), 1), line)
     assert re.search(done_marker(loop(phases=phases("A+ (b)"), done="^{phase} DONE"), 1), "A+ (b) DONE")
     assert not re.search(done_marker(loop(phases=phases("A+ (b)"), done="^{phase} DONE"), 1), "AA b DONE")
 
