@@ -3,8 +3,10 @@
 import argparse
 import json
 import os
+import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -24,6 +26,7 @@ from shared.tmux import Tmux
 from shared.tmux.server import tmux_version
 
 OLDEST_TMUX = (3, 2)
+OLDEST_GIT = (2, 29)
 LITTLE_SPACE = 200 * 1024 * 1024
 
 
@@ -125,8 +128,9 @@ def loops(fleet: Fleet) -> Iterator[Finding]:
     declared = fleet.declared.loops
     if not declared:
         return
-    if shutil.which("git") is None:
-        yield Finding("loops", False, "there is no git on the PATH", "apt-get install git, or brew install git")
+    found, good = _git_version()
+    if not good:
+        yield Finding("loops", False, found, "install git 2.29 or newer: apt-get install git, or brew install git")
     named = [
         (name, path)
         for name, loop in declared.items()
@@ -136,8 +140,20 @@ def loops(fleet: Fleet) -> Iterator[Finding]:
     missing = [f"{path} of {name}" for name, path in dict.fromkeys(named) if not fleet.resolve(path).is_file()]
     if missing:
         yield Finding("loops", False, f"templates that are not there: {', '.join(missing)}", "write them")
-    elif shutil.which("git") is not None:
-        yield Finding("loops", True, f"{len(declared)} have what they need")
+    elif good:
+        yield Finding("loops", True, f"{len(declared)} have what they need; {found}")
+
+
+def _git_version() -> tuple[str, bool]:
+    """What git there is, and whether it will do."""
+    try:
+        said = subprocess.run(
+            ["git", "--version"], capture_output=True, text=True, check=True, timeout=10
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"git can't be run: {error}", False
+    numbers = tuple(map(int, re.findall(r"\d+", said)[:2]))
+    return said, numbers >= OLDEST_GIT
 
 
 def _tmux_answers(fleet: Fleet) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ STARTS_PROGRAMS = (
     "shared.running",
     "shared.backends.demo_script",
     "services.cli.example",
+    "services.cli.doctor",
 )
 """The modules that may import `subprocess`."""
 

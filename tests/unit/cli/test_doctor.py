@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from services.cli import doctor
-from services.cli.doctor import Finding, agents
+from services.cli.doctor import Finding, agents, loops
 from shared.fleet import load_fleet
 from tests.unit.shared.test_fleet import write
 
@@ -121,3 +121,23 @@ def test_the_findings_are_for_machines_too(
     assert (told["check"], told["ok"]) == ("agents", False)
     assert told["found"].startswith("a: ")
     assert told["mend"]
+
+
+LOOP = "agents: {a: }\nloops: {main: {remote: x.git, roles: {build: a}, kickoff: k.md, role_prompts: {build: r.md}}}\n"
+
+
+def test_loops_need_git_and_their_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = load_fleet(write(tmp_path, LOOP))
+    (found,) = loops(fleet)
+    assert found == Finding("loops", False, "templates that are not there: k.md of main, r.md of main", "write them")
+    for name in ("k.md", "r.md"):
+        (tmp_path / name).write_text("x")
+    (good,) = loops(fleet)
+    assert (good.ok, "1 have what they need; git version" in good.found) == (True, True)
+    assert list(loops(load_fleet(write(tmp_path, "agents: {a: }\n")))) == []
+    old = program(tmp_path / "bin" / "git")
+    old.write_text("#!/bin/sh\necho git version 2.25.1\n")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}")
+    monkeypatch.setattr(doctor, "OLDEST_GIT", (2, 29))
+    (bad,) = loops(fleet)
+    assert (bad.ok, bad.mend.startswith("install git 2.29 or newer")) == (False, True)
