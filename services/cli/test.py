@@ -16,7 +16,7 @@ CHECKS = (
     ("format", ["ruff", "format", "--check", "."]),
     ("mypy", ["mypy"]),
     # Many wait for processes. What takes longest is shown, since the whole must not take too long.
-    ("pytest", ["pytest", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal", "--durations", "25"]),
+    ("pytest", ["pytest", "-n", str((os.cpu_count() or 1) + 2), "--dist", "worksteal", "--durations", "25"]),
 )
 
 
