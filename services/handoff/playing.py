@@ -12,7 +12,7 @@ from services.handoff.loops.errands import Circumstances, Errand, What
 from services.handoff.loops.markers import read_status
 from services.handoff.loops.wording import done_marker, names_its_phase, status_path
 from services.handoff.postman import Postman
-from services.handoff.prompts import prompt_of
+from services.handoff.prompts import CannotKickOff, prompt_of
 from services.handoff.replies import Replies
 from services.handoff.round import Round
 from shared.commands import Command, Restart, Spawn, Stop
@@ -112,7 +112,11 @@ class Player:
         spawn = running.spawn if running is not None else None
         conversation = running.conversation if running is not None else None
         if errands.is_stranger(errand, spawn, conversation):
-            self._postman.put(it.turn, errand.agent, it.name, prompt_of(it, errand), it.loop.when)
+            try:
+                self._postman.put(it.turn, errand.agent, it.name, prompt_of(it, errand), it.loop.when)
+            except CannotKickOff as error:
+                it.turn.complain(str(error))  # and it comes again
+                return errand
         return errands.met(errand, spawn, conversation)
 
     def _act(self, it: Round, errand: Errand) -> Errand:

@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shared.backends.demo_script import Failed, Script, play
 else:
-    from demo_script import Failed, Script, play  # beside this file, which is run as a program
+    sys.path.insert(0, str(Path(__file__).parent))  # it is run as a program, alone (-I) with what is beside it
+    from demo_script import Failed, Script, play
 
 STEPS = ("reading the code", "thinking", "editing", "running the tests", "writing a commit message")
 PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"

@@ -113,7 +113,7 @@ def start(fleet: RunningFleet, terminal: Terminal, *more: str) -> None:
 def test_a_watch_shows_what_changes_with_and_without_a_broker(fleet: RunningFleet, terminal: Terminal) -> None:
     start(fleet, terminal)
     assert terminal.mode() == "1 0"
-    assert "registrar online" in terminal.screen()
+    assert "up: supervisor broker  online: spawner" in terminal.screen()
     fleet.signal("spawner", signal.SIGSTOP)  # so that it stays down for as long as it takes to see it
     fleet.kill_session("builder")
     terminal.wait("builder   terminated", "the killed agent")
@@ -123,9 +123,9 @@ def test_a_watch_shows_what_changes_with_and_without_a_broker(fleet: RunningFlee
         terminal.wait("the broker is down", "that the broker is down")
         fleet.cli("stop", "reviewer")
         wait_until(lambda: "stopped" in terminal.row("reviewer"), "the stopped agent, without a broker")
-    terminal.wait("broker up", "the broker's return")
+    terminal.wait("up: supervisor broker", "the broker's return")
     assert "the broker is down" not in terminal.screen()
-    wait_until(lambda: "registrar online" in terminal.screen(), "the services at the broker")
+    wait_until(lambda: "online: spawner" in terminal.screen(), "the services at the broker")
     terminal.type("q")
     assert "\nAGENT" not in terminal.wait("code=0", "the shell")
     assert terminal.mode() == "0 1"

@@ -12,7 +12,8 @@ from tests.fixtures.broker import Broker, Client, running_broker
 SPACE = Space("box")
 WRITES = [
     # topic, who may
-    ("muster/box/command/stop", {FRONT_DESK, "operator", "registrar", "monitor"}),
+    ("muster/box/command/stop", {FRONT_DESK, "operator", "registrar", "monitor", "handoff"}),
+    ("muster/box/command/phase_set", {FRONT_DESK, "operator"}),
     ("muster/box/command/park", {FRONT_DESK, "operator", "monitor"}),
     ("muster/box/command/replay", {*SERVICES, "operator"}),
     ("muster/other/command/stop", set()),
@@ -20,6 +21,7 @@ WRITES = [
     ("muster/box/agent/a_b-1/lifecycle", {"spawner"}),
     ("muster/box/agent/a_b-1/drift", {"reconciler"}),
     ("muster/box/agent/a_b-1/state", {"registrar"}),
+    ("muster/box/loop/a_b-1/event", {"handoff"}),
     ("muster/box/service/spawner/state", {"spawner"}),
     ("muster/box/service/registrar/state", {"registrar"}),
     ("muster/box/reply/c1", set(SERVICES)),

@@ -7,6 +7,7 @@ that take long. The service hears only of what is new.
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -184,7 +185,8 @@ class Looker:
             with self._changed:
                 self._put(SLOW if remote.slow else FETCHES, remote, partial(self._fetch, remote, target, tips))
             return
-        self._succeeded(remote, target, tips, None)
+        self._tell(remote, tips, self._sights(target, tips, None))
+        self._succeeded(remote, target)
 
     def _fetch(self, remote: _Remote, target: Target, tips: Tips) -> None:
         mirror = Mirror(self._git, self._directory, target.remote)
@@ -196,28 +198,38 @@ class Looker:
                 mirror.fetch_anew(branches, size, within_s)
             else:
                 mirror.fetch(branches, size, within_s)
-            self._succeeded(remote, target, tips, mirror)
-            remote.fetch_failures = 0
-            mirror.tidy()
+            sights = self._sights(target, tips, mirror)
+            mirror.pin({sight.loop: sight.now for sight in sights if sight.now is not None})
         except Exception as error:  # noqa: BLE001
             remote.fetch_failures += 1
+            remote.slow = time.monotonic() - began > QUICK_S * 0.9
             self._failed(remote, f"it answers, but what is new could not be had: {_why(error)}")
-        remote.slow = time.monotonic() - began > QUICK_S * 0.9
+            return
+        remote.fetch_failures, remote.slow = 0, time.monotonic() - began > QUICK_S * 0.9
+        self._tell(remote, tips, sights)
+        with suppress(Exception):  # it is only tidied up, and the next time will do
+            mirror.tidy()
+        self._succeeded(remote, target)
 
-    def _succeeded(self, remote: _Remote, target: Target, tips: Tips, mirror: Mirror | None) -> None:
+    def _sights(self, target: Target, tips: Tips, mirror: Mirror | None) -> tuple[Sight, ...]:
         news = [each for each in target.watches if is_news(each, tips[each.branch])]
-        sights = tuple(
+        return tuple(
             look(each, tips[each.branch], mirror if needs_mirror(each, tips[each.branch]) else None) for each in news
         )
-        if mirror is not None:
-            mirror.pin({sight.loop: sight.now for sight in sights if sight.now is not None})
+
+    def _tell(self, remote: _Remote, tips: Tips, sights: tuple[Sight, ...]) -> None:
+        """The service hears of it before the remote is free: what is done in its mirror meanwhile is done alone."""
         with self._changed:
             recovered, first = bool(remote.failure), not remote.answered_at
             remote.tips, remote.failure, remote.answered_at = tips, "", time.time()
-            self._free(remote, remote.pace.succeeded(time.monotonic(), target.poll_s))
+            remote.pace = replace(remote.pace, failures=0)
             self._news += sights
         if sights or recovered or first:
             self._on_news()
+
+    def _succeeded(self, remote: _Remote, target: Target) -> None:
+        with self._changed:
+            self._free(remote, remote.pace.succeeded(time.monotonic(), target.poll_s))
 
     def _failed(self, remote: _Remote, reason: str) -> None:
         with self._changed:

@@ -134,7 +134,12 @@ def is_stranger(errand: Errand, spawn: str | None, conversation: str | None) -> 
 
 
 def met(errand: Errand, spawn: str | None, conversation: str | None) -> Errand:
-    """The same, with the session and the conversation that the agent is in now."""
+    """The same, with the session and the conversation that the agent is in now.
+
+    Before its own session was met, what is recorded may be the one before it.
+    """
     if errand.what is not What.START or not errand.done or not errand.spawn or spawn is None:
+        return errand
+    if spawn != errand.spawn and not errand.conversation:
         return errand
     return replace(errand, spawn=spawn, conversation=conversation or errand.conversation)

@@ -265,6 +265,8 @@ def test_a_phase_that_is_edited_while_its_agents_finish_keeps_its_name_and_promp
 
 def test_an_agent_that_a_person_started_without_its_part_is_told_it_once(phased: Make) -> None:
     world = phased_again(phased())
+    world.runs("builder", spawn="s0", conversation="c0")  # the record is a moment late
+    world.turn()
     world.runs("builder", spawn="s1", conversation="c1")
     world.turn()
     world.runs("builder", spawn="s2", conversation="c1")  # it died, and went on where it was
