@@ -18,7 +18,7 @@ WAITS_AT_MOST_S = 60
 class Command(BaseModel):
     """Fields that every command may carry beside its arguments. Unknown fields are refused: a typo must not act."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     verb: ClassVar[str]
     owner: ClassVar[str]

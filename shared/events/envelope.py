@@ -13,9 +13,12 @@ SOURCE_PATTERN = r"^/[a-z0-9_-]+/[a-z0-9_-]+$"
 
 
 class Data(BaseModel):
-    """The inside of an envelope. A reader passes over fields it does not know: hosts may differ in version."""
+    """The inside of an envelope. A reader passes over fields it does not know: hosts may differ in version.
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    A model is made ready when it is first used: no process speaks of everything.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 D = TypeVar("D", bound=Data)
@@ -24,7 +27,7 @@ D = TypeVar("D", bound=Data)
 class Envelope(BaseModel, Generic[D]):
     """CloudEvents 1.0 in JSON, what a person reads first in front."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     type: str = Field(examples=["muster.drift.missing"])
     subject: str = Field(description="The id of the agent or service it is about.")
