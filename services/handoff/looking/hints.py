@@ -4,15 +4,17 @@ Who pushes from a clone has a new remote-tracking ref there, and a remote that i
 That is only a reason to ask: what a remote has, it says itself.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared.watched import Stamp, stamp_of
+from shared.watched import Stamp
 
 EVERY_S = 1.0
+FINDS_EVERY = 30
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,9 @@ class Hints:
         self._moved = moved
         self._every_s = every_s
         self._trails: Mapping[str, Trail] = {}
+        self._refs: dict[str, list[str]] = {}
+        """The files that are looked at: found now and then, since that takes more than to look."""
+        self._rounds = 0
         self._seen: dict[str, tuple[Trail, tuple[Stamp, ...]]] = {}
         self._closed = threading.Event()
 
@@ -41,7 +46,12 @@ class Hints:
 
     def watch(self, trails: Mapping[str, Trail]) -> None:
         """By remote."""
-        self._trails = dict(trails)
+        # One that is as it was stays the same object: then its files need not be found anew.
+        self._trails = {name: self._same(name, trail) for name, trail in trails.items()}
+
+    def _same(self, name: str, trail: Trail) -> Trail:
+        before = self._trails.get(name)
+        return before if before == trail else trail
 
     @property
     def has_looked(self) -> bool:
@@ -53,7 +63,9 @@ class Hints:
 
     def _run(self) -> None:
         while not self._closed.wait(self._every_s):
-            trails = self._trails
+            trails, self._rounds = self._trails, self._rounds + 1
+            if self._rounds % FINDS_EVERY == 0:
+                self._refs.clear()
             for remote, trail in trails.items():
                 with suppress(Exception):  # a path can be odd in many ways, and it is only a hint
                     self._look(remote, trail)
@@ -61,10 +73,22 @@ class Hints:
                 del self._seen[gone]
 
     def _look(self, remote: str, trail: Trail) -> None:
-        now = (trail, tuple(stamp_of(path) for path in sorted(refs_of(trail))))
-        before, self._seen[remote] = self._seen.get(remote), now
-        if before is not None and before[0] == trail and before != now:
+        before = self._seen.get(remote)
+        if remote not in self._refs or (before is not None and before[0] is not trail):
+            self._refs[remote] = sorted(map(str, refs_of(trail)))
+        now = (trail, tuple(map(_stamp_of, self._refs[remote])))
+        self._seen[remote] = now
+        if before is not None and before[0] == trail and before[1] != now[1]:
             self._moved(remote)
+
+
+def _stamp_of(path: str) -> Stamp:
+    """What a ref is known by. There may be hundreds, and they are asked all the time: so no Path is made of it."""
+    try:
+        status = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return ()
+    return (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 def refs_of(trail: Trail) -> Iterator[Path]:
