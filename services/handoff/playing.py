@@ -156,8 +156,9 @@ def _wanted(it: Round, course: Course) -> list[Errand]:
         if it.loop.on_complete is not None and it.loop.on_complete in it.fleet.agents:
             want(What.RUN, it.loop.on_complete)
         return wanted
-    for errand in known:  # who played until the fleet file gave its role to another
-        if errand.since == course.since and errand.what is not What.TELL and errand.agent not in it.players():
+    for errand in known:  # who played until the fleet file gave its role to another; who is taken out is not ended
+        played = errand.since == course.since and errand.what is not What.TELL
+        if played and errand.agent in it.fleet.agents and errand.agent not in it.players():
             want(What.STOP, errand.agent)
     for agent in it.players():
         roles = tuple(role for role, player in it.loop.roles.items() if player == agent)
