@@ -8,6 +8,7 @@ import os
 import time
 from datetime import UTC, datetime, timedelta
 
+from services.cli import exits
 from services.cli.fleet import say
 from services.cli.look import Quiet
 from services.cli.words import plain
@@ -32,6 +33,8 @@ class NoAnswer(MusterError):
 class StillWaits(NoAnswer):
     """The command is in hand, and its owner said what it waits for."""
 
+    exit_code = exits.UNDER_WAY
+
 
 def ask(fleet: Fleet, command: Command, *, wait_s: float = 20.0) -> Reply:
     """Have a command carried out, and give the answer. What it waits for meanwhile is said."""
@@ -52,6 +55,14 @@ def ask(fleet: Fleet, command: Command, *, wait_s: float = 20.0) -> Reply:
         f"no answer within {wait_s:g} s; {command.verb} {command_id} is carried out if its owner"
         f" returns by {expires:%H:%M:%S} UTC"
     )
+
+
+def answer_to(fleet: Fleet, command: Command, *, wait_s: float) -> Reply:
+    """As `ask`, for who wants to know something: a refusal ends it."""
+    reply = ask(fleet, command, wait_s=wait_s)
+    if not reply.ok:
+        raise MusterError(plain(reply.said))
+    return reply
 
 
 def asker() -> str:

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from services.cli import exits
-from services.cli.ask import StillWaits, ask, asker
+from services.cli.ask import answer_to, asker
 from services.cli.fitting import Column, fitted
-from services.cli.fleet import is_up, open_fleet, say
+from services.cli.fleet import is_up, open_fleet
 from services.cli.words import Paint, ago, plain
 from shared.commands import Explain
 from shared.errors import MusterError
@@ -40,13 +39,7 @@ def run(options: argparse.Namespace) -> int:
         raise MusterError(f"{options.agent!r} is no agent's name: they are [a-z0-9_-], 1 to 64 long")
     if not is_up(fleet):
         raise MusterError("the services are not running, so nobody watches the agents; start them with: muster up")
-    try:
-        reply = ask(fleet, Explain(agent=options.agent, by=asker()), wait_s=options.wait)
-    except StillWaits as waits:
-        say(str(waits))
-        return exits.UNDER_WAY
-    if not reply.ok:
-        raise MusterError(plain(reply.said))
+    reply = answer_to(fleet, Explain(agent=options.agent, by=asker()), wait_s=options.wait)
     if options.json:
         print(json.dumps(reply.result))
     else:

@@ -8,9 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from services.cli import exits
-from services.cli.ask import StillWaits, ask, asker
-from services.cli.fleet import is_up, open_fleet, say
+from services.cli.ask import answer_to, asker
+from services.cli.fleet import is_up, open_fleet
 from services.cli.words import Paint, plain
 from shared.commands import Peek
 from shared.errors import MusterError
@@ -48,13 +47,7 @@ def run(options: argparse.Namespace) -> int:
         raise MusterError(f"peek can't be sent: {first_fault(error)}") from error
     declared = fleet.agents.get(options.agent)
     takes_s = options.timeout or (declared.watch.health.timeout_s if declared is not None else 0.0)
-    try:
-        reply = ask(fleet, command, wait_s=options.wait if options.wait is not None else takes_s + WAITS_LONGER_S)
-    except StillWaits as waits:
-        say(str(waits))
-        return exits.UNDER_WAY
-    if not reply.ok:
-        raise MusterError(plain(reply.said))
+    reply = answer_to(fleet, command, wait_s=options.wait if options.wait is not None else takes_s + WAITS_LONGER_S)
     print(json.dumps(reply.result) if options.json else as_text(reply.result, Paint(sys.stdout)))
     return 0
 

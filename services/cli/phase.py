@@ -10,10 +10,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from services.cli import exits
-from services.cli.ask import StillWaits, ask, asker
+from services.cli.ask import answer_to, asker
 from services.cli.cells import cut
-from services.cli.fleet import is_up, open_fleet, say
+from services.cli.fleet import is_up, open_fleet
 from services.cli.words import Paint, ago, plain
 from shared.commands import Command, PhaseNext, PhaseSet, PhaseShow
 from shared.errors import MusterError
@@ -45,14 +44,10 @@ def run(options: argparse.Namespace) -> int:
     if not is_up(fleet):
         raise MusterError("the services are not running, so no loop goes on; start them with: muster up")
     try:
-        reply = ask(fleet, _command(options), wait_s=options.wait)
+        command = _command(options)
     except ValidationError as error:
         raise MusterError(f"phase {options.action} can't be asked for: {first_fault(error)}") from error
-    except StillWaits as waits:
-        say(str(waits))
-        return exits.UNDER_WAY
-    if not reply.ok:
-        raise MusterError(plain(reply.said))
+    reply = answer_to(fleet, command, wait_s=options.wait)
     if options.json:
         print(json.dumps(reply.result))
     elif options.action == "show" and reply.result["loops"]:

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from services.cli import exits, supervision
-from services.cli.ask import StillWaits, ask, asker
+from services.cli.ask import answer_to, asker
 from services.cli.fleet import open_fleet, say
 from services.cli.supervisor_process import become
 from services.cli.words import Paint, describe, plain, table
@@ -53,11 +53,7 @@ def run(options: argparse.Namespace) -> int:
         if options.json or options.exit_code:
             raise NeedsOnce("--json and --exit-code go with --once or --dry-run: without these it goes on and on")
         return _go_on(fleet)
-    try:
-        document = _look(fleet, dry_run=options.dry_run, wait_s=options.wait)
-    except StillWaits as waits:
-        say(str(waits))
-        return exits.UNDER_WAY
+    document = _look(fleet, dry_run=options.dry_run, wait_s=options.wait)
     drifts = document["drifts"]
     print(json.dumps(document) if options.json else as_text(drifts, Paint(sys.stdout)))
     return exits.FAILED if options.exit_code and drifts else 0
@@ -102,9 +98,7 @@ def _look(fleet: Fleet, *, dry_run: bool, wait_s: float) -> Document:
         if child.returncode != EXIT_BUSY:
             raise LookFailed(f"{child.stderr.strip()}\nthe reconciler could not look; it ended with {child.returncode}")
         # One was started in the meantime: it can be asked.
-    reply = ask(fleet, Reconcile(dry_run=dry_run, by=asker()), wait_s=wait_s)
-    if not reply.ok:
-        raise MusterError(plain(reply.said))
+    reply = answer_to(fleet, Reconcile(dry_run=dry_run, by=asker()), wait_s=wait_s)
     return {"drifts": reply.result.get("drifts", [])}
 
 

@@ -60,7 +60,7 @@ class World:
         self.became: list[str] = []
         monkeypatch.setattr(supervision, "pids", lambda _: self.pids)
         monkeypatch.setattr(supervision, "run_once", self._run)
-        monkeypatch.setattr(reconcile, "ask", self._ask)
+        monkeypatch.setattr("services.cli.ask.ask", self._ask)
         monkeypatch.setattr(reconcile, "become", self._become)
 
     def _run(self, _: Fleet, *words: str) -> subprocess.CompletedProcess[str]:
