@@ -21,6 +21,8 @@ class Seen:
     tip: str | None = None
     """None: it was never there."""
     is_gone: bool = False
+    before: str | None = None
+    """What the remote's HEAD was while the branch was not there yet."""
     told: tuple[str, ...] = ()
     """Keys of the commits that were told: when history is rewritten they come again under other ids."""
     lost: tuple[str, ...] = ()

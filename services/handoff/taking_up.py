@@ -23,10 +23,12 @@ def take_up(it: Round, address: str, sight: Sight) -> list[Ping]:
         return []
     seen = known if known is not None and _is_of(known, address, it.loop) else _anew(known, address, it.loop)
     if sight.now is None:
-        it.turn.tell(BranchGone(loop=it.name, branch=it.loop.branch, was=seen.tip))
+        if not seen.is_gone:
+            it.turn.tell(BranchGone(loop=it.name, branch=it.loop.branch, was=seen.tip))
         # What was seen is remembered: if the branch comes again, only what is new on it is told.
         nothing = dict.fromkeys(sight.watch.statuses, "")
-        it.memory.keep_seen(it.name, replace(seen, is_gone=True, statuses={**nothing, **seen.statuses}))
+        statuses = {**nothing, **seen.statuses}
+        it.memory.keep_seen(it.name, replace(seen, is_gone=True, before=sight.before, statuses=statuses))
         return []
     values = of_loop(it.name, it.loop, it.memory.course(it.name).number)
     pings: list[Ping] = []
@@ -103,7 +105,8 @@ def _with_statuses(it: Round, seen: Seen, sight: Sight) -> Course:
     versions = (sight.statuses or {}).get(path or "", ())
     if not versions:
         return course
-    if path not in seen.statuses and (course.at_once or not names_its_phase(it.loop)):
+    is_new = sight.is_past or path not in seen.statuses
+    if is_new and (course.at_once or not names_its_phase(it.loop)):
         # A file that was never read: what stands in it may be of long before the phase.
         return replace(course, stale=tuple(read_status(versions[-1], done).markers))
     for text in versions:

@@ -15,10 +15,10 @@ from pathlib import Path
 from services.handoff.looking import git as programs
 from services.handoff.looking.git import FETCHES_WITHIN_S, MARK, Git, GitFailed
 from services.handoff.looking.lanes import Lanes
-from services.handoff.looking.looking import is_news, look, needs_mirror
+from services.handoff.looking.looking import is_news, look, needed_of, needs_mirror
 from services.handoff.looking.mirror import Mirror, ask_tips
 from services.handoff.looking.pace import SOON_S, TELLS_AFTER, Pace
-from services.handoff.looking.sight import Sight, Target
+from services.handoff.looking.sight import Sight, Target, Tips
 from shared.processes import end_marked
 
 ASKS, DOUBTFUL, FETCHES, SLOW = "asks", "doubtful", "fetches", "slow"
@@ -29,7 +29,6 @@ ANEW_EVERY = 4
 """So often that a fetch fails, though the remote answers, a new mirror is tried: what is wrong may be here."""
 CLOSES_WITHIN_S = 3.0
 IDLE_S = 3600.0
-Tips = Mapping[str, str | None]
 
 
 @dataclass
@@ -146,7 +145,7 @@ class Looker:
     def _is_behind(self, remote: _Remote) -> bool:
         """Whether something is known to have moved that was not taken up: the service had to begin anew, say."""
         tips = remote.tips
-        return tips is not None and any(is_news(each, tips.get(each.branch)) for each in remote.target.watches)
+        return tips is not None and any(is_news(each, tips) for each in remote.target.watches)
 
     def _schedule(self) -> None:
         with self._changed:
@@ -176,12 +175,12 @@ class Looker:
         is_first = not remote.answered_at and not remote.pace.failures
         within_s = programs.FIRST_ASKS_WITHIN_S if is_first else programs.ASKS_WITHIN_S
         try:
-            found = ask_tips(self._git, target.remote, target.branches, within_s)
-            tips: dict[str, str | None] = {branch: found.get(branch) for branch in target.branches}
+            found = ask_tips(self._git, target.remote, target.asks_for, within_s)
+            tips: dict[str, str | None] = {branch: found.get(branch) for branch in target.asks_for}
         except Exception as error:  # noqa: BLE001 - a thread that ends would leave its remote unasked for ever
             self._failed(remote, _why(error))
             return
-        if any(needs_mirror(each, tips[each.branch]) for each in target.watches):
+        if any(needs_mirror(each, tips) for each in target.watches):
             with self._changed:
                 self._put(SLOW if remote.slow else FETCHES, remote, partial(self._fetch, remote, target, tips))
             return
@@ -190,8 +189,8 @@ class Looker:
 
     def _fetch(self, remote: _Remote, target: Target, tips: Tips) -> None:
         mirror = Mirror(self._git, self._directory, target.remote)
-        there = {branch: tip for branch, tip in tips.items() if tip is not None}
-        branches, size = list(there), max(map(len, there.values()))
+        branches = needed_of(target.watches, tips)
+        size = max(len(tip) for tip in tips.values() if tip is not None)
         within_s, began = FETCHES_WITHIN_S if remote.slow else QUICK_S, time.monotonic()
         try:
             if remote.fetch_failures % ANEW_EVERY == ANEW_EVERY - 1:
@@ -212,10 +211,8 @@ class Looker:
         self._succeeded(remote, target)
 
     def _sights(self, target: Target, tips: Tips, mirror: Mirror | None) -> tuple[Sight, ...]:
-        news = [each for each in target.watches if is_news(each, tips[each.branch])]
-        return tuple(
-            look(each, tips[each.branch], mirror if needs_mirror(each, tips[each.branch]) else None) for each in news
-        )
+        news = [each for each in target.watches if is_news(each, tips)]
+        return tuple(look(each, tips, mirror if needs_mirror(each, tips) else None) for each in news)
 
     def _tell(self, remote: _Remote, tips: Tips, sights: tuple[Sight, ...]) -> None:
         """The service hears of it before the remote is free: what is done in its mirror meanwhile is done alone."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from services.handoff.looking.mirror import Mirror
-from services.handoff.looking.sight import Commit, Sight, Touch, Watch
+from services.handoff.looking.sight import HEAD, Commit, Sight, Tips, Touch, Watch
 
 DROPPED_AT_MOST = 5_000
 WRITERS_AT_MOST = 50
@@ -14,29 +14,39 @@ LINE_AT_MOST, VERSIONS_AT_MOST = 200, 20
 """So far back the branch is followed, and so many versions of a status file are read: a phase ends by the last one."""
 
 
-def is_news(watch: Watch, tip: str | None) -> bool:
+def is_news(watch: Watch, tips: Tips) -> bool:
     """Whether there is more to know of a branch than what it points at."""
+    tip = tips.get(watch.branch)
     if not watch.is_known or watch.is_gone != (tip is None):
         return True
     if tip is None:
-        return False
+        return watch.never_came and HEAD in tips and watch.before != tips[HEAD]
     return watch.seen != tip or bool(watch.new_inbox) or (bool(watch.statuses) and not watch.knows_statuses)
 
 
-def needs_mirror(watch: Watch, tip: str | None) -> bool:
+def needs_mirror(watch: Watch, tips: Tips) -> bool:
     """Whether that takes more than the answer to the cheap question. What is seen first is fetched too: when history is
     rewritten next, it must be known what was there."""
-    return tip is not None and is_news(watch, tip)
+    return tips.get(watch.branch) is not None and is_news(watch, tips)
 
 
-def look(watch: Watch, tip: str | None, mirror: Mirror | None) -> Sight:
+def needed_of(watches: Iterable[Watch], tips: Tips) -> list[str]:
+    """The branches that have to be had when any has; HEAD among them where it must be told what is not new on one."""
+    needs_head = any(watch.before and needs_mirror(watch, tips) for watch in watches)
+    return [branch for branch, tip in tips.items() if tip is not None and (branch != HEAD or needs_head)]
+
+
+def look(watch: Watch, tips: Tips, mirror: Mirror | None) -> Sight:
     """What is new for a loop. The mirror has the branch as it is now; there is none where none is needed."""
+    tip = tips.get(watch.branch)
     if tip is None or mirror is None:
-        return Sight(watch.loop, watch, tip)
+        return Sight(watch.loop, watch, tip, before=tips.get(HEAD))
     if not watch.is_known:
         return _as_it_is(watch, watch.inbox, tip, mirror)
     if watch.seen == tip:
         return _as_it_is(watch, watch.new_inbox, tip, mirror)
+    if watch.never_came and (cut_off := _cut_off(watch, tip, mirror)) is not None:
+        return replace(_as_it_is(watch, watch.inbox, cut_off, mirror), is_past=True)
     if watch.seen is not None and not mirror.has(watch.seen):
         return replace(_as_it_is(watch, watch.inbox, tip, mirror), rewritten=True, forgotten=True)
     return _what_came(watch, tip, mirror)
@@ -48,6 +58,13 @@ def _as_it_is(watch: Watch, inbox: Sequence[str], tip: str, mirror: Mirror) -> S
     writers = {path: commit for path in list(mail)[:WRITERS_AT_MOST] if (commit := mirror.last_commit(tip, path))}
     statuses = {path: _versions(mirror, [tip], path) for path in watch.statuses}
     return Sight(watch.loop, watch, tip, differs=mail, writers=writers, statuses=statuses)
+
+
+def _cut_off(watch: Watch, tip: str, mirror: Mirror) -> str | None:
+    """Where a branch that came leaves what was there before it; None: it has nothing of that."""
+    if not watch.before or not mirror.has(watch.before):
+        return None
+    return mirror.fork_point(watch.before, tip)
 
 
 def _what_came(watch: Watch, tip: str, mirror: Mirror) -> Sight:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from services.handoff.looking.git import ASKS_WITHIN_S, FETCHES_WITHIN_S, Git, GitFailed
 from services.handoff.looking.reading import COMMIT_FORMAT, read_blobs, read_commits, read_tips, read_touches
-from services.handoff.looking.sight import Commit, Touch
+from services.handoff.looking.sight import HEAD, Commit, Touch
 from shared.broker.private import make_directory
 from shared.ids import as_id
 
@@ -19,13 +19,14 @@ LARGEST_STATUS = 64 * 1024
 """Characters of a status file that are read."""
 PINS = "refs/muster/"
 """Where it is kept what each loop has seen."""
+THEIR_HEAD = "refs/their-head"
 NOTHING_IN_COMMON = 1
 NEW_LINE = "\n"
 
 
 def ask_tips(git: Git, remote: str, branches: Sequence[str], within_s: float = ASKS_WITHIN_S) -> dict[str, str]:
     """One cheap question: what the branches point at. No mirror is needed for it."""
-    names = [f"refs/heads/{branch}" for branch in branches]
+    names = [branch if branch == HEAD else f"refs/heads/{branch}" for branch in branches]
     found = read_tips(git("ls-remote", "--quiet", "--", remote, *names, within_s=within_s))
     return {branch: sha for branch, sha in found.items() if branch in branches}
 
@@ -49,7 +50,10 @@ class Mirror:
             make_directory(self.path.parent)
             kind = "sha256" if object_size == 64 else "sha1"
             self._git("init", "--bare", "--quiet", f"--object-format={kind}", "--template=", str(self.path))
-        names = [f"+refs/heads/{branch}:refs/heads/{branch}" for branch in branches]
+        names = [
+            f"+{HEAD}:{THEIR_HEAD}" if branch == HEAD else f"+refs/heads/{branch}:refs/heads/{branch}"
+            for branch in branches
+        ]
         options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
         self._in("fetch", *options, "--", self._remote, *names, within_s=within_s)
 

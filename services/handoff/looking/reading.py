@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from services.handoff.looking.sight import Commit, Touch
+from services.handoff.looking.sight import HEAD, Commit, Touch
 from shared.fleet.loops import without_login
 
 COMMIT_FORMAT = "%H%x00%an%x00%ae%x00%at%x00%ct%x00%s"
@@ -18,7 +18,7 @@ def read_tips(text: str) -> dict[str, str]:
     found = {}
     for line in text.split("\n"):
         sha, _, name = line.partition("\t")
-        if OBJECT.fullmatch(sha) and name.startswith("refs/heads/"):
+        if OBJECT.fullmatch(sha) and (name == HEAD or name.startswith("refs/heads/")):
             found[name.removeprefix("refs/heads/")] = sha
     return found
 

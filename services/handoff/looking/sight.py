@@ -4,6 +4,11 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+HEAD = "HEAD"
+"""Stands among the branches for what the remote's HEAD points at: no branch can be called so."""
+Tips = Mapping[str, str | None]
+"""What a remote's branches point at; None: there is no such branch."""
+
 
 @dataclass(frozen=True)
 class Watch:
@@ -26,8 +31,15 @@ class Watch:
     """What was last seen on it; None: it was never there."""
     is_gone: bool = False
     """Whether it was not there when it was looked at."""
+    before: str | None = None
+    """For a branch that was never there: what the remote's HEAD was then. What a branch takes along of that is not new
+    when it comes."""
     knows_statuses: bool = False
     """Whether what its status files say there is known."""
+
+    @property
+    def never_came(self) -> bool:
+        return self.seen is None and (not self.is_known or self.is_gone)
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,11 @@ class Target:
     @property
     def branches(self) -> tuple[str, ...]:
         return tuple(sorted({watch.branch for watch in self.watches}))
+
+    @property
+    def asks_for(self) -> tuple[str, ...]:
+        """What the remote is asked of."""
+        return (*self.branches, *((HEAD,) if any(watch.never_came for watch in self.watches) else ()))
 
 
 @dataclass(frozen=True)
@@ -80,6 +97,10 @@ class Sight:
     """What it was looked for with: it may be another by now."""
     now: str | None
     """None: the remote has no such branch."""
+    before: str | None = None
+    """What the remote's HEAD is, where it has no such branch yet."""
+    is_past: bool = False
+    """Whether this is where a branch that came was cut off from what was there before: what came is yet to be seen."""
     commits: tuple[Commit, ...] = ()
     """The new ones, oldest first; of very many the newest."""
     total: int = 0

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from services.handoff.looking.looking import is_news, needs_mirror
+from services.handoff.looking.looking import is_news, needed_of, needs_mirror
+from services.handoff.looking.sight import HEAD, Target
 from tests.unit.handoff.scenes import BEFORE, TIP, watch
 
 NEW = {"is_known": False, "seen": None}
@@ -40,4 +41,42 @@ INBOX = {"inbox": ("inbox/*",)}
     ],
 )
 def test_each_way_a_branch_may_be_found(given: dict[str, Any], tip: str | None, news: bool, mirror: bool) -> None:
-    assert (is_news(watch(**given), tip), needs_mirror(watch(**given), tip)) == (news, mirror)
+    tips = {"main": tip}
+    assert (is_news(watch(**given), tips), needs_mirror(watch(**given), tips)) == (news, mirror)
+
+
+@pytest.mark.parametrize(
+    ("given", "head", "news"),
+    [
+        (NEVER, TIP, True),  # nothing was there at all
+        ({**NEVER, "before": BEFORE}, TIP, True),
+        ({**NEVER, "before": BEFORE}, BEFORE, False),
+        ({**NEVER, "before": BEFORE}, None, True),  # the remote was emptied
+        (NEVER, None, False),
+        (GONE, TIP, False),  # it was there once: it goes on from what was seen
+    ],
+)
+def test_what_is_there_before_a_branch_comes_is_kept_up_to_date(
+    given: dict[str, Any], head: str | None, news: bool
+) -> None:
+    assert is_news(watch(**given), {"main": None, HEAD: head}) is news
+
+
+@pytest.mark.parametrize(("given", "asks"), [(NEW, True), (NEVER, True), ({}, False), (GONE, False)])
+def test_head_is_asked_for_only_while_a_branch_is_waited_for(given: dict[str, Any], asks: bool) -> None:
+    assert Target("r", 1.0, (watch(**given),)).asks_for == (("main", HEAD) if asks else ("main",))
+
+
+@pytest.mark.parametrize(
+    ("given", "tips", "needed"),
+    [
+        ({**NEVER, "before": BEFORE}, {"main": TIP, HEAD: TIP}, ["main", HEAD]),
+        ({**NEVER, "before": BEFORE}, {"main": TIP, HEAD: None}, ["main"]),
+        (NEVER, {"main": TIP, HEAD: TIP}, ["main"]),
+        ({}, {"main": TIP, "gone": None}, ["main"]),
+    ],
+)
+def test_head_is_fetched_only_when_a_branch_came(
+    given: dict[str, Any], tips: dict[str, str | None], needed: list[str]
+) -> None:
+    assert needed_of([watch(**given)], tips) == needed

@@ -35,7 +35,7 @@ def test_branches_and_what_they_point_at() -> None:
     [
         "",
         "\n\n",
-        f"{ONE}\tHEAD",
+        f"{ONE}\trefs/remotes/origin/HEAD",
         f"{ONE}\trefs/tags/v1",
         f"{ONE}\trefs/tags/v1^{{}}",
         f"{ONE}\trefs/remotes/origin/refs/heads/main",
@@ -49,6 +49,10 @@ def test_branches_and_what_they_point_at() -> None:
 )
 def test_what_is_no_branch_is_passed_over(line: str) -> None:
     assert read_tips(line) == {}
+
+
+def test_head_is_told_as_if_it_were_a_branch() -> None:
+    assert read_tips(f"{ONE}\tHEAD\n{ONE}\trefs/heads/main\n") == {"HEAD": ONE, "main": ONE}
 
 
 # --- rev-list ---
