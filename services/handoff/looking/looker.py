@@ -101,8 +101,11 @@ class Looker:
                 if remote.target != target:
                     sooner = target.poll_s < remote.target.poll_s
                     remote.target = target
-                    if sooner or self._is_behind(remote):
-                        remote.pace = replace(remote.pace, due=min(remote.pace.due, now + target.poll_s * sooner))
+                    if self._is_behind(remote):
+                        remote.pace = replace(remote.pace, due=min(remote.pace.due, now))
+                        remote.again = remote.again or remote.busy
+                    elif sooner:
+                        remote.pace = replace(remote.pace, due=min(remote.pace.due, now + target.poll_s))
             self._changed.notify()
 
     def look_now(self, name: str) -> None:

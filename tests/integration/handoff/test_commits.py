@@ -1,11 +1,14 @@
 """Commits on a real remote become events and messages, once each: over restarts, merges, rewrites and huge pushes."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from services.handoff.looking.mirror import Mirror
 from services.handoff.loops import inboxes
+from shared.commands import Poll
 from shared.events import (
     BranchGone,
     BranchRewritten,
@@ -107,6 +110,22 @@ def test_what_is_on_a_branch_when_it_comes_is_told_also_if_it_was_merged_at_once
     world.until(lambda: subjects(world), "the commit")
     world.settled()
     assert (subjects(world), world.of(BranchRewritten)) == (["claim: the first"], [])
+
+
+def test_what_came_on_a_new_branch_is_not_left_until_it_is_asked_again(
+    station: Make, clone: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes two looks: one at where it was cut off, one at what came. The first is taken up while the mirror is
+    still being tidied."""
+    monkeypatch.setattr(Mirror, "tidy", lambda _: time.sleep(0.3))
+    clone.commit("claim: long ago")
+    clone.push()
+    world = station(patterns=PATTERNS, branch="later", poll_s=600)
+    world.until(lambda: world.of(BranchGone), "that it is not there")
+    clone.commit("claim: the first")
+    git(clone.path, "push", "--quiet", "origin", "HEAD:refs/heads/later")
+    world.turn(Poll(loop="main"))
+    world.until(lambda: subjects(world), "the commit")
 
 
 def test_a_branch_with_a_history_of_its_own_is_new_from_its_first_commit_on(station: Make, clone: Clone) -> None:
