@@ -14,7 +14,7 @@ class Section(BaseModel):
     The text below a key describes it in the JSON Schema.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 TESTED = {"tested": True}
