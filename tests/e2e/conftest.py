@@ -22,6 +22,13 @@ def shared_fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFl
         yield running
 
 
+@pytest.fixture
+def renewed_fleet(shared_fleet: RunningFleet) -> RunningFleet:
+    """For tests that change its agents and nothing else of it."""
+    shared_fleet.renew()
+    return shared_fleet
+
+
 @contextmanager
 def _two_agents(directory: Path) -> Iterator[RunningFleet]:
     running = RunningFleet(directory, {"builder": {"prompt": "build"}, "reviewer": {}})

@@ -13,6 +13,11 @@ from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 
 
+@pytest.fixture
+def fleet(renewed_fleet: RunningFleet) -> RunningFleet:
+    return renewed_fleet
+
+
 def test_whoever_connects_late_sees_every_service_and_agent(shared_fleet: RunningFleet) -> None:
     watcher = shared_fleet.watch()
     wanted = {f"muster/box/service/{name}/state" for name in SERVICES}

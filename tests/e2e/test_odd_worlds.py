@@ -111,7 +111,8 @@ def test_a_demo_whose_terminal_is_closed_leaves_nothing(tmp_path: Path, how: sig
 
 
 @pytest.mark.parametrize("arguments", [("stop", "Builder"), ("stop", "a b"), ("events", "--since", "yesterday")])
-def test_a_mistyped_argument_is_a_sentence(fleet: RunningFleet, arguments: tuple[str, ...]) -> None:
+def test_a_mistyped_argument_is_a_sentence(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    fleet = RunningFleet(tmp_path, {"builder": {}})  # which is not up: nobody is asked
     done = fleet.cli(*arguments, code=1)
     assert done.stderr.startswith("muster: ")
     assert "Traceback" not in done.stderr

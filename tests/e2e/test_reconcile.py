@@ -128,11 +128,12 @@ def test_without_services_it_goes_on_in_the_foreground(fleet: RunningFleet) -> N
 
 def test_the_registry_is_rebuilt_on_request(fleet: RunningFleet) -> None:
     before = fleet.records()
-    fleet.fleet.registry.write_text("agents: [")
+    fleet.fleet.registry.write_text("agents: [  # to be set aside\n")
     said = fleet.cli("rebuild").stdout
     assert said.startswith("the registry was written anew from the journal: 2 agents")
     wait_until(lambda: fleet.records().keys() == before.keys(), "the records are back")
     assert {name: record.spawn for name, record in fleet.records().items()} == {
         name: record.spawn for name, record in before.items()
     }
-    assert [path for path in fleet.fleet.home.iterdir() if path.name.startswith("registry.yaml.before-")]
+    assert "to be set aside" not in fleet.fleet.registry.read_text()
+    assert any("to be set aside" in old.read_text() for old in fleet.fleet.home.glob("registry.yaml.before-*"))

@@ -5,8 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
+
+
+@pytest.fixture
+def fleet(renewed_fleet: RunningFleet) -> RunningFleet:
+    return renewed_fleet
 
 
 def heard(fleet: RunningFleet, text: str) -> bool:
