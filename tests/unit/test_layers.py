@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
@@ -89,7 +89,9 @@ class Module:
         return (node for node in ast.walk(self.tree) if isinstance(node, ast.Call))
 
 
-def modules(root: Path = ROOT) -> list[Module]:
+@cache
+def modules(root: Path = ROOT) -> tuple[Module, ...]:
+    """Read once: each rule goes through the same trees."""
     found = []
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
@@ -97,7 +99,7 @@ def modules(root: Path = ROOT) -> list[Module]:
             is_package = parts[-1] == "__init__"
             name = ".".join(parts[:-1] if is_package else parts)
             found.append(Module(name, path.read_text(encoding="utf-8"), is_package))
-    return found
+    return tuple(found)
 
 
 def below(name: str, package: str) -> bool:
