@@ -22,7 +22,7 @@ class Seen:
     """None: it was never there."""
     is_gone: bool = False
     before: str | None = None
-    """What the remote's HEAD was while the branch was not there yet."""
+    """What the remote's HEAD last was, while the branch was never there."""
     told: tuple[str, ...] = ()
     """Keys of the commits that were told: when history is rewritten they come again under other ids."""
     lost: tuple[str, ...] = ()

@@ -64,7 +64,7 @@ def watch_of(name: str, loop: Loop, address: str, seen: Seen | None) -> Watch:
         is_known=known is not None,
         seen=known.tip if known is not None else None,
         is_gone=known is not None and known.is_gone,
-        before=known.before if known is not None and known.tip is None else None,
+        before=known.before if known is not None else None,
         knows_statuses=known is not None and set(statuses) <= known.statuses.keys(),
     )
 

@@ -28,7 +28,8 @@ def take_up(it: Round, address: str, sight: Sight) -> list[Ping]:
         # What was seen is remembered: if the branch comes again, only what is new on it is told.
         nothing = dict.fromkeys(sight.watch.statuses, "")
         statuses = {**nothing, **seen.statuses}
-        it.memory.keep_seen(it.name, replace(seen, is_gone=True, before=sight.before, statuses=statuses))
+        before = (sight.before or seen.before) if seen.tip is None else None
+        it.memory.keep_seen(it.name, replace(seen, is_gone=True, before=before, statuses=statuses))
         return []
     values = of_loop(it.name, it.loop, it.memory.course(it.name).number)
     pings: list[Ping] = []
@@ -48,7 +49,7 @@ def take_up(it: Round, address: str, sight: Sight) -> list[Ping]:
         it.memory.keep_course(it.name, _with_statuses(it, seen, sight))
         now_there = {path: versions[-1] for path, versions in sight.statuses.items()}
         seen = replace(seen, statuses={**seen.statuses, **now_there})
-    it.memory.keep_seen(it.name, replace(seen, tip=sight.now, is_gone=False, inbox=sight.watch.inbox))
+    it.memory.keep_seen(it.name, replace(seen, tip=sight.now, is_gone=False, before=None, inbox=sight.watch.inbox))
     return pings
 
 
@@ -105,10 +106,12 @@ def _with_statuses(it: Round, seen: Seen, sight: Sight) -> Course:
     versions = (sight.statuses or {}).get(path or "", ())
     if not versions:
         return course
-    is_new = sight.is_past or path not in seen.statuses
-    if is_new and (course.at_once or not names_its_phase(it.loop)):
+    may_be_old = course.at_once or not names_its_phase(it.loop)
+    if path not in seen.statuses and may_be_old:
         # A file that was never read: what stands in it may be of long before the phase.
         return replace(course, stale=tuple(read_status(versions[-1], done).markers))
+    if (before := sight.statuses_before.get(path or "")) and may_be_old:
+        course = replace(course, stale=tuple(read_status(before, done).markers))
     for text in versions:
         course = is_stale_no_more(course, read_status(text, done).markers)
     return course

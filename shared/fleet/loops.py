@@ -48,7 +48,7 @@ Remote = Annotated[str, Field(min_length=1, max_length=2000, pattern=NO_CONTROL_
 
 def _is_branch(given: str) -> str:
     """As git itself sees it (`git check-ref-format`), as far as it matters here."""
-    if re.search(r"\.\.|@\{|//|[ ~^:?*\[\\]|^[-/.]|[/.]$|\.lock$|/\.|^HEAD$", given):
+    if re.search(r"\.\.|@\{|//|[ ~^:?*\[\\]|^[-/.]|[/.]$|\.lock$|/\.", given):
         raise ValueError("no branch can be called so; write it as `git branch` shows it")
     return given
 

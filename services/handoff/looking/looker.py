@@ -15,10 +15,10 @@ from pathlib import Path
 from services.handoff.looking import git as programs
 from services.handoff.looking.git import FETCHES_WITHIN_S, MARK, Git, GitFailed
 from services.handoff.looking.lanes import Lanes
-from services.handoff.looking.looking import is_news, look, needed_of, needs_mirror
+from services.handoff.looking.looking import is_news, look, needs_head, needs_mirror
 from services.handoff.looking.mirror import Mirror, ask_tips
 from services.handoff.looking.pace import SOON_S, TELLS_AFTER, Pace
-from services.handoff.looking.sight import Sight, Target, Tips
+from services.handoff.looking.sight import HEAD, Sight, Target, Tips
 from shared.processes import end_marked
 
 ASKS, DOUBTFUL, FETCHES, SLOW = "asks", "doubtful", "fetches", "slow"
@@ -192,14 +192,17 @@ class Looker:
 
     def _fetch(self, remote: _Remote, target: Target, tips: Tips) -> None:
         mirror = Mirror(self._git, self._directory, target.remote)
-        branches = needed_of(target.watches, tips)
-        size = max(len(tip) for tip in tips.values() if tip is not None)
+        there = {branch: tip for branch, tip in tips.items() if branch != HEAD and tip is not None}
+        branches, size = list(there), max(map(len, there.values()))
         within_s, began = FETCHES_WITHIN_S if remote.slow else QUICK_S, time.monotonic()
         try:
             if remote.fetch_failures % ANEW_EVERY == ANEW_EVERY - 1:
                 mirror.fetch_anew(branches, size, within_s)
             else:
                 mirror.fetch(branches, size, within_s)
+            if any(needs_head(each, tips) for each in target.watches):
+                with suppress(GitFailed):  # it only tells what is not new
+                    mirror.fetch_head(within_s)
             sights = self._sights(target, tips, mirror)
             mirror.pin({sight.loop: sight.now for sight in sights if sight.now is not None})
         except Exception as error:  # noqa: BLE001

@@ -20,7 +20,7 @@ def is_news(watch: Watch, tips: Tips) -> bool:
     if not watch.is_known or watch.is_gone != (tip is None):
         return True
     if tip is None:
-        return watch.never_came and HEAD in tips and watch.before != tips[HEAD]
+        return watch.never_came and tips.get(HEAD) not in (None, watch.before)
     return watch.seen != tip or bool(watch.new_inbox) or (bool(watch.statuses) and not watch.knows_statuses)
 
 
@@ -30,10 +30,9 @@ def needs_mirror(watch: Watch, tips: Tips) -> bool:
     return tips.get(watch.branch) is not None and is_news(watch, tips)
 
 
-def needed_of(watches: Iterable[Watch], tips: Tips) -> list[str]:
-    """The branches that have to be had when any has; HEAD among them where it must be told what is not new on one."""
-    needs_head = any(watch.before and needs_mirror(watch, tips) for watch in watches)
-    return [branch for branch, tip in tips.items() if tip is not None and (branch != HEAD or needs_head)]
+def needs_head(watch: Watch, tips: Tips) -> bool:
+    """Whether the mirror must also have what the remote's HEAD points at, to tell what of a branch is not new."""
+    return watch.before is not None and tips.get(HEAD) is not None and needs_mirror(watch, tips)
 
 
 def look(watch: Watch, tips: Tips, mirror: Mirror | None) -> Sight:
@@ -45,8 +44,8 @@ def look(watch: Watch, tips: Tips, mirror: Mirror | None) -> Sight:
         return _as_it_is(watch, watch.inbox, tip, mirror)
     if watch.seen == tip:
         return _as_it_is(watch, watch.new_inbox, tip, mirror)
-    if watch.never_came and (cut_off := _cut_off(watch, tip, mirror)) is not None:
-        return replace(_as_it_is(watch, watch.inbox, cut_off, mirror), is_past=True)
+    if watch.before is not None and (before := _had(mirror, watch.before, tips.get(HEAD))) is not None:
+        return _what_came_with_it(watch, before, tip, mirror)
     if watch.seen is not None and not mirror.has(watch.seen):
         return replace(_as_it_is(watch, watch.inbox, tip, mirror), rewritten=True, forgotten=True)
     return _what_came(watch, tip, mirror)
@@ -54,17 +53,42 @@ def look(watch: Watch, tips: Tips, mirror: Mirror | None) -> Sight:
 
 def _as_it_is(watch: Watch, inbox: Sequence[str], tip: str, mirror: Mirror) -> Sight:
     """A branch of which nothing was seen before: its commits are of the past, but who has mail has it still."""
-    mail = mirror.differences(None, tip, _globs(inbox))
-    writers = {path: commit for path in list(mail)[:WRITERS_AT_MOST] if (commit := mirror.last_commit(tip, path))}
+    mail, writers = _mail(inbox, tip, mirror)
     statuses = {path: _versions(mirror, [tip], path) for path in watch.statuses}
     return Sight(watch.loop, watch, tip, differs=mail, writers=writers, statuses=statuses)
 
 
-def _cut_off(watch: Watch, tip: str, mirror: Mirror) -> str | None:
-    """Where a branch that came leaves what was there before it; None: it has nothing of that."""
-    if not watch.before or not mirror.has(watch.before):
-        return None
-    return mirror.fork_point(watch.before, tip)
+def _mail(inbox: Sequence[str], tip: str, mirror: Mirror) -> tuple[dict[str, str | None], dict[str, Commit]]:
+    """All that lies in an inbox, and who wrote it."""
+    mail = mirror.differences(None, tip, _globs(inbox))
+    writers = {path: commit for path in list(mail)[:WRITERS_AT_MOST] if (commit := mirror.last_commit(tip, path))}
+    return mail, writers
+
+
+def _had(mirror: Mirror, *commits: str | None) -> str | None:
+    """The first of them that the mirror has. What HEAD was may be gone from the remote: then what it is now will do."""
+    return next((each for each in commits if each is not None and mirror.has(each)), None)
+
+
+def _what_came_with_it(watch: Watch, before: str, tip: str, mirror: Mirror) -> Sight:
+    """A branch that was waited for: its commits are new but for those that were there before it, and who has mail on it
+    has it still."""
+    commits = mirror.commits(before, tip)
+    cut_off = mirror.fork_point(before, tip)
+    line = mirror.line_of(before, tip, LINE_AT_MOST) if watch.statuses else []
+    line += [tip] if tip not in line else []
+    mail, writers = _mail(watch.inbox, tip, mirror)
+    return Sight(
+        loop=watch.loop,
+        watch=watch,
+        now=tip,
+        commits=_with_patches(watch, commits, mirror),
+        total=_total(commits, before, tip, mirror),
+        differs=mail,
+        writers=writers,
+        statuses={path: _versions(mirror, line, path) for path in watch.statuses},
+        statuses_before={path: _versions(mirror, [cut_off], path)[-1] for path in watch.statuses} if cut_off else {},
+    )
 
 
 def _what_came(watch: Watch, tip: str, mirror: Mirror) -> Sight:
@@ -89,7 +113,7 @@ def _what_came(watch: Watch, tip: str, mirror: Mirror) -> Sight:
         watch=watch,
         now=tip,
         commits=_with_patches(watch, commits, mirror),
-        total=len(commits) if len(commits) < 1000 else mirror.count(watch.seen, tip),
+        total=_total(commits, watch.seen, tip, mirror),
         rewritten=rewritten,
         dropped=count,
         dropped_keys=frozenset(commit.key for commit in dropped),
@@ -97,6 +121,11 @@ def _what_came(watch: Watch, tip: str, mirror: Mirror) -> Sight:
         differs={**mail, **there, **differs},
         statuses={path: _versions(mirror, line, path) for path in watch.statuses if path in changed},
     )
+
+
+def _total(commits: Sequence[Commit], after: str | None, tip: str, mirror: Mirror) -> int:
+    """Of very many not all are read."""
+    return len(commits) if len(commits) < 1000 else mirror.count(after, tip)
 
 
 def _globs(paths: Iterable[str]) -> list[str]:

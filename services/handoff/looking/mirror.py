@@ -19,14 +19,13 @@ LARGEST_STATUS = 64 * 1024
 """Characters of a status file that are read."""
 PINS = "refs/muster/"
 """Where it is kept what each loop has seen."""
-THEIR_HEAD = "refs/their-head"
 NOTHING_IN_COMMON = 1
 NEW_LINE = "\n"
 
 
 def ask_tips(git: Git, remote: str, branches: Sequence[str], within_s: float = ASKS_WITHIN_S) -> dict[str, str]:
     """One cheap question: what the branches point at. No mirror is needed for it."""
-    names = [branch if branch == HEAD else f"refs/heads/{branch}" for branch in branches]
+    names = ["HEAD" if branch == HEAD else f"refs/heads/{branch}" for branch in branches]
     found = read_tips(git("ls-remote", "--quiet", "--", remote, *names, within_s=within_s))
     return {branch: sha for branch, sha in found.items() if branch in branches}
 
@@ -50,12 +49,12 @@ class Mirror:
             make_directory(self.path.parent)
             kind = "sha256" if object_size == 64 else "sha1"
             self._git("init", "--bare", "--quiet", f"--object-format={kind}", "--template=", str(self.path))
-        names = [
-            f"+{HEAD}:{THEIR_HEAD}" if branch == HEAD else f"+refs/heads/{branch}:refs/heads/{branch}"
-            for branch in branches
-        ]
-        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
-        self._in("fetch", *options, "--", self._remote, *names, within_s=within_s)
+        names = [f"+refs/heads/{branch}:refs/heads/{branch}" for branch in branches]
+        self._in("fetch", *_FETCH, "--", self._remote, *names, within_s=within_s)
+
+    def fetch_head(self, within_s: float = FETCHES_WITHIN_S) -> None:
+        """Bring what the remote's HEAD points at: only for a look, nothing here names it afterwards."""
+        self._in("fetch", *_FETCH, "--", self._remote, "HEAD", within_s=within_s)
 
     def fetch_anew(self, branches: Sequence[str], object_size: int, within_s: float) -> None:
         """The same into a new mirror, which takes the place of this one once it is there: what is wrong may be here."""
@@ -150,6 +149,7 @@ class Mirror:
         return self._git(f"--git-dir={self.path}", *arguments, within_s=within_s, stdin=stdin, at=self.path)
 
 
+_FETCH = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
 _RAW = ("-r", "-z", "--raw", "--no-renames", "--no-abbrev")
 
 

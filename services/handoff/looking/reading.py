@@ -18,7 +18,9 @@ def read_tips(text: str) -> dict[str, str]:
     found = {}
     for line in text.split("\n"):
         sha, _, name = line.partition("\t")
-        if OBJECT.fullmatch(sha) and (name == HEAD or name.startswith("refs/heads/")):
+        if OBJECT.fullmatch(sha) and name == "HEAD":
+            found[HEAD] = sha
+        elif OBJECT.fullmatch(sha) and name.startswith("refs/heads/"):
             found[name.removeprefix("refs/heads/")] = sha
     return found
 

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-HEAD = "HEAD"
-"""Stands among the branches for what the remote's HEAD points at: no branch can be called so."""
+HEAD = ":HEAD"
+"""Stands among the branches for what the remote's HEAD points at. No branch's name can have a colon."""
 Tips = Mapping[str, str | None]
 """What a remote's branches point at; None: there is no such branch."""
 
@@ -32,8 +32,8 @@ class Watch:
     is_gone: bool = False
     """Whether it was not there when it was looked at."""
     before: str | None = None
-    """For a branch that was never there: what the remote's HEAD was then. What a branch takes along of that is not new
-    when it comes."""
+    """For a branch that was never there: what the remote's HEAD last was. What the branch takes along of that when it
+    comes is not new."""
     knows_statuses: bool = False
     """Whether what its status files say there is known."""
 
@@ -57,7 +57,7 @@ class Target:
 
     @property
     def asks_for(self) -> tuple[str, ...]:
-        """What the remote is asked of."""
+        """What the remote is asked for."""
         return (*self.branches, *((HEAD,) if any(watch.never_came for watch in self.watches) else ()))
 
 
@@ -99,8 +99,6 @@ class Sight:
     """None: the remote has no such branch."""
     before: str | None = None
     """What the remote's HEAD is, where it has no such branch yet."""
-    is_past: bool = False
-    """Whether this is where a branch that came was cut off from what was there before: what came is yet to be seen."""
     commits: tuple[Commit, ...] = ()
     """The new ones, oldest first; of very many the newest."""
     total: int = 0
@@ -122,3 +120,5 @@ class Sight:
     statuses: Mapping[str, tuple[str, ...]] | None = None
     """What each status file said, oldest first, the last as it is now ("" where there is none); only those that
     changed, or all, where they were not known. None: nothing was looked for."""
+    statuses_before: Mapping[str, str] = field(default_factory=dict)
+    """What they said where a branch that came was cut off from what was there before it."""

@@ -1,20 +1,16 @@
 """Commits on a real remote become events and messages, once each: over restarts, merges, rewrites and huge pushes."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from services.handoff.looking.mirror import Mirror
 from services.handoff.loops import inboxes
-from shared.commands import Poll
 from shared.events import (
     BranchGone,
     BranchRewritten,
     CommitMatched,
     CommitsSummedUp,
-    StatusSeen,
     WorkClaimed,
     WorkReviewed,
 )
@@ -58,86 +54,6 @@ def test_what_was_there_before_is_of_the_past(station: Make, clone: Clone) -> No
     clone.push()
     world.until(lambda: subjects(world), "the commit")
     assert subjects(world) == ["claim: now"]
-
-
-def test_a_branch_that_comes_later_is_new_from_its_first_commit_on(station: Make, clone: Clone) -> None:
-    world = station(patterns=PATTERNS, branch="work/later")
-    world.until(lambda: world.of(BranchGone), "that it is not there")
-    assert world.of(BranchGone)[0].was is None
-    clone.commit("claim: the first")
-    git(clone.path, "push", "--quiet", "origin", "HEAD:refs/heads/work/later")
-    world.until(lambda: subjects(world), "the commit")
-    world.settled()
-    assert (subjects(world), world.kinds()) == (["claim: the first"], ["branch_gone", "claim"])
-
-
-@pytest.mark.parametrize("restarts", [False, True], ids=["", "restarted"])
-def test_a_branch_that_comes_later_brings_nothing_of_what_it_was_cut_from(
-    station: Make, clone: Clone, restarts: bool
-) -> None:
-    """Not of before the loop was declared, nor of what came on main while it was waited for."""
-    clone.commit("claim: long ago", STATUS_md="STATUS: DONE\n")
-    clone.push()
-    world = station(patterns=PATTERNS, branch="later", phases=[{"name": "one"}], status_file="STATUS.md")
-    world.until(lambda: world.of(BranchGone), "that it is not there")
-    clone.commit("claim: on main")
-    clone.push()
-    world.settled()
-    if restarts:
-        world.restarts()
-    git(clone.path, "checkout", "--quiet", "HEAD~1")  # behind main by now
-    git(clone.path, "push", "--quiet", "origin", "HEAD:refs/heads/later")
-    world.until(lambda: world.memory["seen:main"]["tip"], "it is there")
-    world.settled()
-    assert world.kinds() == ["branch_gone", "phase_advanced", "status"]
-    assert world.of(StatusSeen)[0].done is False
-    clone.commit("claim: for this loop", STATUS_md="STATUS: OPEN\n")
-    clone.commit("claim: another")
-    git(clone.path, "push", "--quiet", "origin", "HEAD:refs/heads/later")
-    world.until(lambda: subjects(world), "the commits")
-    world.settled()
-    assert subjects(world) == ["claim: for this loop", "claim: another"]
-
-
-def test_what_is_on_a_branch_when_it_comes_is_told_also_if_it_was_merged_at_once(station: Make, clone: Clone) -> None:
-    clone.commit("claim: long ago")
-    clone.push()
-    world = station(patterns=PATTERNS, branch="later")
-    world.until(lambda: world.of(BranchGone), "that it is not there")
-    world.settled()
-    clone.commit("claim: the first")
-    git(clone.path, "push", "--quiet", "--atomic", "origin", "HEAD:refs/heads/later", "HEAD:refs/heads/main")
-    world.until(lambda: subjects(world), "the commit")
-    world.settled()
-    assert (subjects(world), world.of(BranchRewritten)) == (["claim: the first"], [])
-
-
-def test_what_came_on_a_new_branch_is_not_left_until_it_is_asked_again(
-    station: Make, clone: Clone, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It takes two looks: one at where it was cut off, one at what came. The first is taken up while the mirror is
-    still being tidied."""
-    monkeypatch.setattr(Mirror, "tidy", lambda _: time.sleep(0.3))
-    clone.commit("claim: long ago")
-    clone.push()
-    world = station(patterns=PATTERNS, branch="later", poll_s=600)
-    world.until(lambda: world.of(BranchGone), "that it is not there")
-    clone.commit("claim: the first")
-    git(clone.path, "push", "--quiet", "origin", "HEAD:refs/heads/later")
-    world.turn(Poll(loop="main"))
-    world.until(lambda: subjects(world), "the commit")
-
-
-def test_a_branch_with_a_history_of_its_own_is_new_from_its_first_commit_on(station: Make, clone: Clone) -> None:
-    clone.commit("claim: long ago")
-    clone.push()
-    world = station(patterns=PATTERNS, branch="later")
-    world.until(lambda: world.of(BranchGone), "that it is not there")
-    git(clone.path, "checkout", "--quiet", "--orphan", "own")
-    clone.commit("claim: the first")
-    git(clone.path, "push", "--quiet", "origin", "HEAD:refs/heads/later")
-    world.until(lambda: subjects(world), "the commit")
-    assert subjects(world) == ["claim: the first"]
 
 
 def test_nothing_is_told_twice_or_missed_over_restarts(station: Make, clone: Clone) -> None:

@@ -64,7 +64,6 @@ def test_a_pattern_without_a_subject_is_known_by_its_name(tmp_path: Path, subjec
         ({"role_prompts": {"bild": "x.md"}}, "main.role_prompts.bild: no role of this loop; did you mean 'build'?"),
         ({"branch": "a..b"}, "main.branch: no branch can be called so"),
         ({"branch": "-x"}, "main.branch: no branch can be called so"),
-        ({"branch": "HEAD"}, "main.branch: no branch can be called so"),
         ({"remote": "-x"}, "main.remote: a git remote is expected"),
         ({"remote": "my-helper::x"}, "main.remote: a URL or a path is expected; helpers"),
         ({"remote": "https://ghp_0123@example.com/x"}, "main.remote: a token must not stand in the URL"),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from services.handoff.looking.looking import is_news, needed_of, needs_mirror
+from services.handoff.looking.looking import is_news, needs_head, needs_mirror
 from services.handoff.looking.sight import HEAD, Target
 from tests.unit.handoff.scenes import BEFORE, TIP, watch
 
@@ -51,7 +51,7 @@ def test_each_way_a_branch_may_be_found(given: dict[str, Any], tip: str | None, 
         (NEVER, TIP, True),  # nothing was there at all
         ({**NEVER, "before": BEFORE}, TIP, True),
         ({**NEVER, "before": BEFORE}, BEFORE, False),
-        ({**NEVER, "before": BEFORE}, None, True),  # the remote was emptied
+        ({**NEVER, "before": BEFORE}, None, False),  # it points nowhere: what it was is still of the past
         (NEVER, None, False),
         (GONE, TIP, False),  # it was there once: it goes on from what was seen
     ],
@@ -68,15 +68,16 @@ def test_head_is_asked_for_only_while_a_branch_is_waited_for(given: dict[str, An
 
 
 @pytest.mark.parametrize(
-    ("given", "tips", "needed"),
+    ("given", "tips", "needs"),
     [
-        ({**NEVER, "before": BEFORE}, {"main": TIP, HEAD: TIP}, ["main", HEAD]),
-        ({**NEVER, "before": BEFORE}, {"main": TIP, HEAD: None}, ["main"]),
-        (NEVER, {"main": TIP, HEAD: TIP}, ["main"]),
-        ({}, {"main": TIP, "gone": None}, ["main"]),
+        ({**NEVER, "before": BEFORE}, {"main": TIP, HEAD: TIP}, True),
+        ({**NEVER, "before": BEFORE}, {"main": TIP, HEAD: None}, False),
+        ({**NEVER, "before": BEFORE}, {"main": None, HEAD: TIP}, False),
+        (NEVER, {"main": TIP, HEAD: TIP}, False),
+        ({}, {"main": TIP}, False),
     ],
 )
 def test_head_is_fetched_only_when_a_branch_came(
-    given: dict[str, Any], tips: dict[str, str | None], needed: list[str]
+    given: dict[str, Any], tips: dict[str, str | None], needs: bool
 ) -> None:
-    assert needed_of([watch(**given)], tips) == needed
+    assert needs_head(watch(**given), tips) is needs

@@ -15,7 +15,7 @@ from services.handoff.looking.reading import (
     read_tips,
     read_touches,
 )
-from services.handoff.looking.sight import Commit, Touch
+from services.handoff.looking.sight import HEAD, Commit, Touch
 from tests.unit.handoff.scenes import sha
 
 ONE, TWO, LONG = sha(1), sha(2), "c" * 64
@@ -52,7 +52,8 @@ def test_what_is_no_branch_is_passed_over(line: str) -> None:
 
 
 def test_head_is_told_as_if_it_were_a_branch() -> None:
-    assert read_tips(f"{ONE}\tHEAD\n{ONE}\trefs/heads/main\n") == {"HEAD": ONE, "main": ONE}
+    told = f"{ONE}\tHEAD\n{TWO}\trefs/heads/HEAD\n{ONE}\trefs/heads/main\n"
+    assert read_tips(told) == {HEAD: ONE, "HEAD": TWO, "main": ONE}
 
 
 # --- rev-list ---
