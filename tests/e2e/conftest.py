@@ -35,7 +35,7 @@ def _two_agents(directory: Path) -> Iterator[RunningFleet]:
     try:
         running.up()
         for agent in ("builder", "reviewer"):
-            running.wait_for_status(agent, "running")
+            running.wait_until_ready(agent)
         yield running
     finally:
         running.end()
