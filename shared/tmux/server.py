@@ -15,6 +15,7 @@ from shared.tmux.errors import TmuxMissing, TmuxUnavailable
 ANSWERS_WITHIN_S = 10.0
 SAME_START_S = 2.0
 CALLED_BACK_WITHIN_S = 0.5
+ENDS_WITHIN_S = 2.0
 
 
 def tmux_version() -> tuple[str, tuple[int, int]]:
@@ -27,8 +28,21 @@ def tmux_version() -> tuple[str, tuple[int, int]]:
 def end_server(socket: str) -> None:
     """End a private server with all its sessions, and take away its socket, which tmux leaves behind."""
     where = ("-S", socket) if "/" in socket else ("-L", socket)
-    _run(*where, "kill-server")
+    pid = _run(*where, "display-message", "-p", "#{pid}", ";", "kill-server").stdout.strip()
+    if pid.isdecimal():
+        _see_it_end(int(pid))
     socket_of(socket).unlink(missing_ok=True)
+
+
+def _see_it_end(pid: int) -> None:
+    """A server waits for its control clients to have read all it said, and one that was killed never will."""
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        deadline = time.monotonic() + ENDS_WITHIN_S
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() >= deadline and process.name().startswith("tmux"):
+                process.kill()
+            time.sleep(0.005)
 
 
 def socket_of(socket: str) -> Path:

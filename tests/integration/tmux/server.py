@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.tmux import Pane, Tmux
+from shared.tmux.server import end_server
 
 SLEEPER = ["sleep", "1000"]
 NASTY = [
@@ -99,8 +100,7 @@ class Server:
 
     def clean_up(self) -> None:
         self.tmux.close()
-        subprocess.run(["tmux", "-L", self.socket, "kill-server"], capture_output=True, check=False)
-        self.path.unlink(missing_ok=True)
+        end_server(self.socket)
 
 
 def start_by(tmux: Tmux, home: Path, session: str, **options: Any) -> Pane:

@@ -3,14 +3,17 @@
 import itertools
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 import psutil
 import pytest
 
 from shared.tmux import NoSession, Tmux
+from shared.tmux.server import end_server
 from tests.integration.tmux.server import SLEEPER, Server, eventually, start_by
 
 
@@ -195,3 +198,26 @@ def test_a_client_does_not_outlive_the_process_that_started_it(server: Server) -
             eventually(lambda: not client.is_running() or client.status() == psutil.STATUS_ZOMBIE)
         finally:
             os.kill(held_up, signal.SIGCONT)
+
+
+def test_a_server_ends_though_somebody_does_not_read_what_it_says(server: Server) -> None:
+    """As a control client that was killed: tmux itself would wait for it for ever."""
+    server.start("one")
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        argv = ["tmux", "-L", server.socket, "-C", "attach-session"]
+        deaf = subprocess.Popen(argv, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=subprocess.DEVNULL)
+        try:
+            theirs.close()
+            ours.setblocking(False)
+            with suppress(BlockingIOError):
+                while True:
+                    ours.send(b"list-keys\n")
+            eventually(lambda: server.run("list-clients", "-F", "#{client_flags}").find("control-mode") >= 0)
+            process = psutil.Process(int(server.run("display-message", "-p", "#{pid}")))
+            end_server(server.socket)
+            assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+            assert not server.path.exists()
+        finally:
+            deaf.kill()
+            deaf.wait()
