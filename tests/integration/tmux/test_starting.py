@@ -128,7 +128,7 @@ def test_the_server_outlives_whoever_started_it(server: Server) -> None:
         try:
             assert parent.stdout is not None
             assert parent.stdout.readline() == "connected\n"
-            assert server.clients("x") == ["x"]
+            eventually(lambda: server.clients("x") == ["x"])
         finally:
             os.killpg(parent.pid, signal.SIGKILL)
     eventually(lambda: server.clients("x") == [])
