@@ -36,13 +36,21 @@ def end_server(socket: str) -> None:
 
 def _see_it_end(pid: int) -> None:
     """A server waits for its control clients to have read all it said, and one that was killed never will."""
-    with suppress(psutil.NoSuchProcess):
+    with suppress(psutil.Error):
         process = psutil.Process(pid)
-        deadline = time.monotonic() + ENDS_WITHIN_S
-        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-            if time.monotonic() >= deadline and process.name().startswith("tmux"):
-                process.kill()
-            time.sleep(0.005)
+        if not _ends(process) and process.name().startswith("tmux"):
+            process.kill()
+            _ends(process)
+
+
+def _ends(process: psutil.Process) -> bool:
+    """Whether it is gone in time; one that nobody has waited for yet is gone too."""
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.005)
+    return True
 
 
 def socket_of(socket: str) -> Path:
