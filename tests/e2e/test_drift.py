@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from registry import RegistryFile
 from services.cli import supervision
 from shared.tmux.server import end_server
 from shared.topics import AGENT_DRIFT, locate
@@ -242,7 +241,7 @@ def test_after_a_reboot_what_was_wanted_runs_again_where_it_was(tmp_path: Path, 
         assert fleet.records()["resting"].status == "stopped"
         assert fleet.pane("resting") is None
         assert fleet.pane("mine") is None
-        assert {spawn.status for spawn in _history(fleet).values()} == {"terminated", "stopped"}
+        assert {spawn.status for spawn in fleet.history().values()} == {"terminated", "stopped"}
     finally:
         fleet.end()
 
@@ -250,10 +249,6 @@ def test_after_a_reboot_what_was_wanted_runs_again_where_it_was(tmp_path: Path, 
 def _complaints(fleet: RunningFleet) -> int:
     """How often the reconciler could not look."""
     return (fleet.fleet.home / "logs" / "reconciler.log").read_text().count("could not finish a turn")
-
-
-def _history(fleet: RunningFleet) -> Any:
-    return RegistryFile(fleet.fleet.registry).history()
 
 
 def _power_cut(fleet: RunningFleet) -> None:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from registry import RegistryFile
 from registry.records import MOVING
 from tests.e2e.hands import BOTH, by_hand, demo_by_hand, maybe_without_broker
 from tests.fixtures.broker import wait_until
@@ -55,12 +54,12 @@ def test_a_registry_that_was_lost_is_written_anew(fleet: RunningFleet) -> None:
     fleet.wait_for_new_session("builder", old)
     wait_until(lambda: fleet.records()["builder"].spawn == fleet.spawn_of("builder"), "it is recorded")
     wait_until(lambda: fleet.records()["builder"].transcript, "its file is known")
-    before, ended = _lasting(fleet), dict(_history(fleet))
+    before, ended = _lasting(fleet), dict(fleet.history())
     assert set(ended) == {old}
     fleet.fleet.registry.unlink()
     wait_until(lambda: fleet.records().keys() == before.keys(), "it is back")
     assert _lasting(fleet) == before
-    assert _history(fleet) == ended
+    assert fleet.history() == ended
     wait_until(lambda: all(record.activity for record in fleet.records().values()), "what they do is told as before")
 
 
@@ -80,10 +79,6 @@ def test_registry_and_journal_may_both_be_lost(fleet: RunningFleet) -> None:
         return {agent: (r.spawn, r.conversation, r.transcript, r.backend) for agent, r in fleet.records().items()}
 
     wait_until(lambda: now() == before, f"{before} is known again; known is {now()}", 30)
-
-
-def _history(fleet: RunningFleet) -> Any:
-    return RegistryFile(fleet.fleet.registry).history()
 
 
 def _lasting(fleet: RunningFleet) -> dict[str, dict[str, Any]]:

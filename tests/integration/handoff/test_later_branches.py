@@ -1,6 +1,6 @@
 """A branch that is watched before it exists: what it brings when it comes, and what of that was there before."""
 
-import time
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -227,9 +227,13 @@ def test_a_file_of_a_phase_counts_by_what_the_branch_has(station: Make, clone: C
 def test_what_is_wanted_while_a_mirror_is_tidied_is_looked_at_at_once(
     station: Make, clone: Clone, remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Mirror, "tidy", lambda _: time.sleep(0.3))
+    go_on = threading.Event()
+    monkeypatch.setattr(Mirror, "tidy", lambda _: go_on.wait(20))
     loop = {"remote": str(remote), "roles": {"build": "builder"}, "poll_s": 600}
     world = station(loops={"main": loop})
     world.until(lambda: "seen:main" in world.memory, "the first look")
     world.declare({"main": loop, "other": {**loop, "branch": "later"}})
+    world.turn()
+    world.turn()
+    go_on.set()
     world.until(lambda: "seen:other" in world.memory, "the first look for the other")
