@@ -1,9 +1,10 @@
 """The registry of agent sessions as a library: reading for everybody, writing for the registrar alone."""
 
-from registry.faults import BadRegistry, CantBeEdited, ChangedMeanwhile, LateSave
-from registry.file import RegistryFile
-from registry.folding import endings, fold
+from registry.disk import ChangedMeanwhile
+from registry.file import CantBeEdited, RegistryFile
 from registry.records import AgentRecord, EndedSession
+from registry.replaced_files import LateSave
+from registry.validation import BadRegistry
 
 __all__ = [
     "AgentRecord",
@@ -13,6 +14,4 @@ __all__ = [
     "EndedSession",
     "LateSave",
     "RegistryFile",
-    "endings",
-    "fold",
 ]

@@ -1,189 +1,275 @@
-"""A registry's text and what it says.
+"""The registry's text, and what it says. Pure.
 
-Immutable: an edit gives a new one, and what it does not touch is not read again.
+The text is cut into blocks by its lines: comments, top-level keys, section headers and entries. Each block that can be
+read alone is read alone, fast, and not again as long as its text stays the same. If one block can't be read alone, the
+cut may be wrong: then the parser reads the text as a whole.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
-from registry.lines import SECTIONS, Piece, cut
-from registry.nodes import Fault, Node, place_of
-from registry.planning import Edit, Put, Remove
-from registry.rewriting import rewrite
-from registry.units import Entry, Unit, Unsound, read_unit, read_whole, tree_of
+from registry import entry
+from registry.yaml_text import MalformedYaml, has_odd
+
+SECTIONS = ("agents", "history")
+
+BlockKind = Literal["filler", "key", "header", "entry", "section"]
 
 
-class EditRefused(Exception):
-    """The text is written so that it can't be changed in this place without changing something else."""
+@dataclass(frozen=True, slots=True, eq=False)
+class RegistryEntry:
+    """One entry of `agents` or `history`. It stays the same object as long as its text does."""
+
+    section: str
+    name: str
+    value: Any
+    """A mapping, if the entry is valid."""
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        return {str(key): value for key, value in self.value.items()} if isinstance(self.value, dict) else {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextBlock:
+    """A part of the text that was read alone."""
+
+    kind: BlockKind
+    text: str
+    section: str = ""
+    entry: RegistryEntry | None = None
+    key: tuple[str, Any] | None = None
+    """A top-level key of a person's own, or `version`, with its value."""
+
+    @property
+    def value(self) -> Any:
+        return self.entry.value if self.entry is not None else self.key
+
+
+class Cut(NamedTuple):
+    """A part of the text that is not read yet."""
+
+    kind: BlockKind
+    text: str
+    section: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """What a registry says, and its text to the last byte."""
+    """Immutable: an edit makes a new one."""
 
-    units: tuple[Unit, ...]
+    text: str
+    blocks: tuple[TextBlock, ...] | None
+    """None for a text that only the parser could read."""
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    """The top-level keys with their values; None for a section."""
+    entries: Mapping[tuple[str, str], RegistryEntry] = field(default_factory=dict)
+    """By section and name, in their order."""
 
     @classmethod
-    def parse(cls, text: str, before: "Document | None" = None) -> Self:
-        """Read a text; what is in `before` with the same words is taken from there. Raises Fault."""
-        units = _by_pieces(text, before)
-        return cls(units if units is not None else (_whole(text, before),))
+    def parse(cls, text: str, before: "Document | None" = None) -> "Document":
+        """Read a text. Blocks that `before` has too are taken from there. Raises MalformedYaml."""
+        blocks = _read_blocks(text, before)
+        return cls.of_blocks(blocks, text) if blocks is not None else _read_as_whole(text)
+
+    @classmethod
+    def of_blocks(cls, blocks: tuple[TextBlock, ...], text: str | None = None) -> "Document":
+        keys: dict[str, Any] = {}
+        entries: dict[tuple[str, str], RegistryEntry] = {}
+        for block in blocks:
+            if block.entry is not None:
+                entries[block.section, block.entry.name] = block.entry
+            elif block.key is not None:
+                keys[block.key[0]] = block.key[1]
+            elif block.kind == "header":
+                keys[block.section] = None
+        return cls("".join(block.text for block in blocks) if text is None else text, blocks, keys, entries)
 
     @cached_property
-    def text(self) -> str:
-        return "".join(unit.text for unit in self.units)
+    def agents(self) -> Mapping[str, RegistryEntry]:
+        return self.section("agents")
 
     @cached_property
-    def agents(self) -> Mapping[str, Entry]:
-        return self._entries("agents")
+    def history(self) -> Mapping[str, RegistryEntry]:
+        return self.section("history")
 
-    @cached_property
-    def history(self) -> Mapping[str, Entry]:
-        return self._entries("history")
+    def section(self, section: str) -> dict[str, RegistryEntry]:
+        return {name: each for (where, name), each in self.entries.items() if where == section}
 
-    def section(self, name: str) -> Mapping[str, Entry]:
-        return self.agents if name == "agents" else self.history
+    def place(self, *path: str) -> tuple[int, int]:
+        """The line and the column of a key, of an entry or of a field, as far as it is written; counted from 1."""
+        from registry import parser  # noqa: PLC0415 - rarely needed
 
-    @cached_property
-    def version(self) -> Any:
-        """The value of `version`, whatever it is; None where there is none."""
-        return self._top.get("version")
-
-    def has(self, key: str) -> bool:
-        """Whether there is such a top-level key."""
-        return key in self._top
-
-    def edit(self, edits: Sequence[Edit]) -> "Document":
-        """The document with the edits made, each in its place. Raises EditRefused, for very odd texts."""
-        for careful in (False, True):
-            try:
-                pieces = rewrite(self.units, self.text, edits, careful=careful)
-                edited = self._with(pieces)
-            except (Fault, Unsound):
-                continue
-            if self._holds(edited, edits):
-                return edited
-        raise EditRefused
-
-    def place(self, section: str, name: str | None = None, field: str | None = None) -> tuple[int, int]:
-        """The line and the column of a section, of an entry or of a field, as far as it is written; counted from 1."""
-        at = 0
-        for unit in self.units:
-            if (found := _position(unit, section, name, field)) is not None:
-                return place_of(self.text, at + found)
-            at += len(unit.text)
-        return self.place(section) if name is not None else (1, 1)
-
-    @cached_property
-    def _top(self) -> Mapping[str, Any]:
-        return {key: value for unit in self.units for key, value in unit.top}
-
-    def _entries(self, section: str) -> dict[str, Entry]:
-        return {entry.name: entry for unit in self.units for entry in unit.entries if entry.section == section}
-
-    def _with(self, pieces: Sequence[Unit | Piece | str]) -> "Document":
-        if len(pieces) == 1 and isinstance(pieces[0], str):
-            return Document.parse(pieces[0])
-        units = tuple(each if isinstance(each, Unit) else read_unit(each) for each in _pieces(pieces))
-        return Document(units)
-
-    def _holds(self, edited: "Document", edits: Sequence[Edit]) -> bool:
-        """Whether an edited text says what it should, and of all else what it said before."""
-        wanted: dict[tuple[str, str], dict[str, Any] | None] = {}
-        for edit in edits:
-            if isinstance(edit, Put):
-                where = (edit.section, edit.name)
-                wanted[where] = edit.on(wanted[where] or {} if where in wanted else self._fields(*where))
-            elif isinstance(edit, Remove):
-                wanted[edit.section, edit.name] = None
-        for section in SECTIONS:
-            old, new = self.section(section), edited.section(section)
-            names = {*old, *(name for where, name in wanted if where == section)}
-            names -= {name for where, name in wanted if where == section and wanted[where, name] is None}
-            if new.keys() != names:
-                return False
-            for name, entry in new.items():
-                if (section, name) in wanted:
-                    if not _same(wanted[section, name], entry.value):
-                        return False
-                elif entry is not old[name] and not _same(old[name].value, entry.value):
-                    return False
-        return all(
-            _same(value, edited._top.get(key)) for key, value in self._top.items() if key not in (*SECTIONS, "version")
-        )
-
-    def _fields(self, section: str, name: str) -> Mapping[str, Any]:
-        entry = self.section(section).get(name)
-        return entry.fields if entry is not None else {}
+        if self.blocks is None:
+            return parser.place(self.text, path)
+        line = 1
+        for block in self.blocks:
+            if block.entry is not None and (block.section, block.entry.name) == path[:2]:
+                below, column = parser.place(block.text, path[1:])
+                return line + below - 1, column
+            if len(path) == 1 and path[0] == (block.key[0] if block.key is not None else block.section):
+                return line, 1
+            line += block.text.count("\n")
+        return 1, 1
 
 
-def _pieces(pieces: Sequence[Unit | Piece | str]) -> Iterator[Unit | Piece]:
-    for each in pieces:
-        assert not isinstance(each, str)  # noqa: S101 - a whole text stands alone
-        yield each
+# --- cutting ---
+
+_DOCUMENT_MARKS = ("\n---", "\n...", "\n%")
+_TOP = re.compile(r"\n(?=[^ \t#\r\n])(?!-[ \r\n])")
+_FIRST = re.compile(r"(?=[^ \t#\r\n])(?!-[ \r\n])")
+_SECTION = re.compile(rf"({'|'.join(SECTIONS)}):(?=[ \r\n]|\Z)")
+_HEADER = re.compile(r"[a-z]+:(?P<empty> *\{ *\})?(?: +#[^\r\n]*| *)(?:\r?\n|\Z)")
+_FILLER = re.compile(r"(?: *(?:#[^\r\n]*)?\r?\n)*(?: *(?:#[^\r\n]*)?\Z)?")
+_OPENING = re.compile(r"\ufeff?(?:(?: *(?:#[^\r\n]*)?\r?\n)*---(?: +#[^\r\n]*| *)\r?\n)?")
+"""A byte order mark, and the line `---` in front of the document."""
+_INDENT = re.compile(r" *")
 
 
-def _same(wanted: Any, found: Any) -> bool:
-    """Whether two values are the same to a reader; a field that is null is as good as none."""
-    if not isinstance(wanted, dict) or not isinstance(found, dict):
-        return repr(wanted) == repr(found)
-    keys = {*wanted, *found}
-    return all(repr(wanted.get(key)) == repr(found.get(key)) for key in keys)
-
-
-def _by_pieces(text: str, before: Document | None) -> tuple[Unit, ...] | None:
-    pieces = cut(text)
-    if pieces is None:
+def cut(text: str) -> list[Cut] | None:
+    """The blocks in their order; None if the lines do not show how the text is built."""
+    opening = _OPENING.match(text)
+    top = opening.end() if opening else 0
+    if _is_odd(text, top):
         return None
-    known = {(unit.section, unit.text): unit for unit in before.units} if before is not None else {}
-    units: list[Unit] = []
+    begins = [top] if _FIRST.match(text, top) else []
+    begins += [found.end() for found in _TOP.finditer(text, top)]
+    first = begins[0] if begins else len(text)
+    if not is_filler(text[top:first]):
+        return None
+    cuts = [Cut("filler", text[:first])] if first else []
+    for begin, end in pairwise([*begins, len(text)]):
+        if text[begin] in "?:":
+            return None
+        section = _SECTION.match(text, begin)
+        if section is None:
+            cuts.append(Cut("key", text[begin:end]))
+        elif (entries := _cut_section(text[begin:end], section[1])) is not None:
+            cuts += entries
+        else:
+            return None
+    return cuts
+
+
+def is_filler(text: str) -> bool:
+    """Whether a text has only comments and blank lines."""
+    found = _FILLER.match(text)
+    return found is not None and found.end() == len(text)
+
+
+def braces(header: str) -> tuple[int, int]:
+    """Where the braces of `agents: {}` are, or would be."""
+    found = _HEADER.match(header)
+    if found is not None and found["empty"] is not None:
+        return found.span("empty")
+    colon = header.index(":") + 1
+    return colon, colon
+
+
+def _is_odd(text: str, begin: int) -> bool:
+    """Whether lines may be something else than they look like."""
+    if has_odd(text, begin) or text.count("\r") != text.count("\r\n"):
+        return True
+    return text.startswith(("---", "...", "%"), begin) or any(text.find(mark, begin) >= 0 for mark in _DOCUMENT_MARKS)
+
+
+def _cut_section(text: str, section: str) -> list[Cut] | None:
+    header = _HEADER.match(text)
+    if header is None:
+        return [Cut("section", text, section)]
+    filler = _FILLER.match(text, header.end())
+    first = filler.end() if filler else header.end()
+    if first >= len(text):
+        return [Cut("header", text, section)]
+    if header["empty"] is not None:
+        return None
+    spaces = _INDENT.match(text, first)
+    indent = len(spaces[0]) if spaces else 0
+    begins = [
+        first,
+        *(found.start() + 1 for found in re.compile(rf"\n {{{indent}}}(?=[^ #\r\n])").finditer(text, first)),
+    ]
+    if not indent or any(text[begin + indent] in "?:" for begin in begins):
+        return None
+    entries = (Cut("entry", text[begin:end], section) for begin, end in pairwise([*begins, len(text)]))
+    return [Cut("header", text[:first], section), *entries]
+
+
+# --- reading ---
+
+
+def read_block(kind: BlockKind, text: str, section: str = "") -> TextBlock:
+    """A block by itself. Raises MalformedYaml."""
+    match kind:
+        case "filler" | "header":
+            return TextBlock(kind, text, section)
+        case "entry":
+            name, value = entry.read_entry(text) or _parsed_pair(text)
+            return TextBlock(kind, text, section, entry=RegistryEntry(section, name, value))
+        case "key":
+            key, value = entry.read_key(text) or _parsed_pair(text)
+            if key not in SECTIONS:
+                return TextBlock(kind, text, key=(key, value))
+    raise MalformedYaml(1, 1, "a section in another style than the usual one is not read alone")
+
+
+def _parsed_pair(text: str) -> tuple[str, Any]:
+    from registry import parser  # noqa: PLC0415 - rarely needed
+
+    return parser.load_pair(text)
+
+
+def _read_blocks(text: str, before: Document | None) -> tuple[TextBlock, ...] | None:
+    cuts = cut(text)
+    if cuts is None:
+        return None
+    known = {(each.section, each.text): each for each in (before.blocks or () if before is not None else ())}
+    blocks: list[TextBlock] = []
     names: set[tuple[str, str]] = set()
-    for piece in pieces:
+    for each in cuts:
+        block = known.get((each.section, each.text))
         try:
-            unit = _known(known, piece) or read_unit(piece)
-        except Unsound:
+            if block is None or block.kind != each.kind:
+                block = read_block(*each)
+        except MalformedYaml:
             return None
-        for key in [*(("", key) for key, _ in unit.top), *((each.section, each.name) for each in unit.entries)]:
-            if key in names:
-                return None
-            names.add(key)
-        units.append(unit)
-    return tuple(units)
-
-
-def _known(known: Mapping[tuple[str, str], Unit], piece: Piece) -> Unit | None:
-    """The unit that a piece was read as before, where it would be read as the same again."""
-    unit = known.get((piece.section, piece.text))
-    if unit is None or unit.kind != piece.kind or unit.context not in ("", piece.context):
-        return None
-    return unit
-
-
-def _whole(text: str, before: Document | None) -> Unit:
-    if before is not None and len(before.units) == 1 and before.units[0].kind == "whole" and before.text == text:
-        return before.units[0]
-    return read_whole(text)
-
-
-def _position(unit: Unit, section: str, name: str | None, field: str | None) -> int | None:
-    """Where in a unit something is written; None if it is elsewhere."""
-    if name is None:
-        if all(key != section for key, _ in unit.top):
+        if (name := _name(block)) in names:
             return None
-        return 0 if unit.kind == "header" else _key(tree_of(unit).root, section)
-    if all(entry.section != section or entry.name != name for entry in unit.entries):
-        return None
-    root = tree_of(unit).root
-    if unit.kind == "whole":
-        root = root.named()[section][1]
-    elif unit.kind == "section":
-        root = root.pairs[0][1]
-    key, value = root.named()[name]
-    inner = value.named() if value.kind == "map" else {}
-    return inner[field][0].start if field in inner else key.start
+        if name is not None:
+            names.add(name)
+        blocks.append(block)
+    return tuple(blocks)
 
 
-def _key(root: Node, name: str) -> int:
-    return root.named()[name][0].start
+def _name(block: TextBlock) -> tuple[str, str] | None:
+    """What must not be there twice."""
+    if block.entry is not None:
+        return block.section, block.entry.name
+    if block.key is not None:
+        return "", block.key[0]
+    return ("", block.section) if block.section else None
+
+
+def _read_as_whole(text: str) -> Document:
+    if is_filler(text):
+        return Document(text, (TextBlock("filler", text),))
+    from registry import parser  # noqa: PLC0415 - rarely needed
+
+    found = parser.load_registry(text, SECTIONS)
+    keys = {key: None if key in SECTIONS else value for key, value in found.items()}
+    entries = {
+        (section, name): RegistryEntry(section, name, value)
+        for section in SECTIONS
+        for name, value in found.get(section, {}).items()
+    }
+    return Document(text, None, keys, entries)
+
+
+def values(document: Document) -> dict[tuple[str, ...], Any]:
+    """All that a document says, by where it says it."""
+    top: dict[tuple[str, ...], Any] = {(key,): value for key, value in document.keys.items()}
+    return {**top, **{where: each.value for where, each in document.entries.items()}}

@@ -1,120 +1,105 @@
-"""`registry.yaml`: read by anybody at any time, edited in place by its one writer, and by people."""
+"""`registry.yaml`: anybody reads it at any time, its one writer edits it in place, and so do people."""
 
 import contextlib
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from registry import disk
-from registry.disk import Content, Stamp
-from registry.document import Document, EditRefused
-from registry.faults import BadRegistry, CantBeEdited, ChangedMeanwhile, LateSave
-from registry.late import QUIET_FOR_S, OldFiles
-from registry.migrations import VERSION, migrated
-from registry.nodes import Fault, place_of
-from registry.planning import Edit, Put, Remove
+from registry.disk import ChangedMeanwhile, Content, Stamp
+from registry.document import Document
+from registry.edit import EditedDocument, EditRefused, EntryKey, edit
+from registry.entry import Fields
 from registry.records import AgentRecord, EndedSession
-from registry.validation import Validated, fields_of
+from registry.replaced_files import QUIET_S, LateSave, ReplacedFiles
+from registry.validation import BadRegistry, Validated, changed_fields
+from registry.yaml_text import MalformedYaml, position
+from shared.errors import MusterError
+
+VERSION = 1
 
 HEADER = "# What runs, and what became of it. Kept by Muster's registrar; comments and keys of your own stay.\n"
 
 NEW_FILE = f"{HEADER}version: {VERSION}\nagents: {{}}\n"
 
-NOTHING = Document(())
-"""What is written where there is no file."""
+STAMP_RELIABLE_NS = 100_000_000
+"""A file system's clock ticks in milliseconds: a younger file may change again without a new stamp."""
 
-STAMP_TELLS_AFTER_NS = 100_000_000
-"""A file system's clock ticks in milliseconds: a younger file may change once more without looking changed."""
+
+class CantBeEdited(MusterError):
+    """The text is so unusual that an entry can't be changed in it, not even by rewriting it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} can't be changed; write the entries with anchors, tags or block texts in plain lines")
 
 
 class RegistryFile:
-    """The records, read again whenever the file changed; only what changed in it."""
+    """The records, read again when the file changed, and then only what changed in it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._looked: Content | None = None
-        """What the file was when we last looked."""
+        self._seen: Content | None = None
+        """The file when we last looked at it."""
         self._age_ns = 0
-        """How long nobody had written to the file when we last looked at it."""
-        self._stamp_tells = False
+        """How old the file's last change was when we last looked."""
+        self._stamp_is_reliable = False
         self._fault: BadRegistry | None = None
         self._basis: bytes | None = None
-        """What the caller knows: the file as it was when `records` last answered, or as we wrote it."""
+        """The file that the caller knows: as `records` last returned it, or as we wrote it."""
         self._settled = False
         self._written: bytes | None = None
         self._document: Document | None = None
-        self._current: Document | None = None
-        """The document as of our version; edits start from it."""
         self._agents = Validated(AgentRecord)
         self._ended = Validated(EndedSession)
-        self._old = OldFiles()
+        self._replaced = ReplacedFiles()
 
     # --- reading ---
 
     def records(self) -> Mapping[str, AgentRecord]:
         """All records by agent. Raises BadRegistry, with line and column, for a file that can't be read.
 
-        What is wrong with single entries of the history is no fault here.
+        An invalid entry of the history is no fault here. Without a file there are no records: see `is_there`.
         """
         self._refresh()
-        self._basis = self._looked.data if self._looked is not None else None
-        self._settled = self._age_ns > QUIET_FOR_S * 1e9
+        self._basis = self._seen.data if self._seen is not None else None
+        self._settled = self._age_ns > QUIET_S * 1e9
         return self._agents.by_name
 
     @property
     def is_there(self) -> bool:
-        """Whether there was a file when `records` last answered, or there is one since, as we wrote it."""
+        """Whether there was a file when `records` last looked, or we have written one since."""
         return self._basis is not None
 
     @property
     def settled(self) -> bool:
-        """Whether nobody had written to the file for a while when `records` last answered.
+        """Whether the file had not changed for a while when `records` last looked.
 
-        If not, it may be half of what an editor is saving in place: what is in it was written, but what is missing
-        may be on its way. A file that is not there is settled; one that we just wrote is not.
+        If not, it may be half of what an editor is saving in place: what is missing may be still to come. A file that
+        is not there is settled; one that we just wrote is not.
         """
         return self._settled
 
     def history(self) -> Mapping[str, EndedSession]:
-        """Sessions that are over, by spawn id. Raises BadRegistry, as `records` does, also for a single bad entry."""
+        """Ended sessions by spawn id. Raises BadRegistry as `records` does, and for an invalid entry."""
         document = self._refresh()
-        assert self._document is not None  # noqa: S101 - it was just read
-        self._ended.take(document.history, self._document, self.path)
-        return self._ended.by_name
+        return self._ended.take(document.history, document, self.path)
 
     def ended_before(self, moment: datetime) -> list[str]:
-        """The spawn ids of sessions that were over before a moment, without the entries that can't be understood.
+        """The spawn ids of sessions that ended before a moment. Raises BadRegistry as `records` does.
 
-        Those are for `history` to complain of, and stay as people wrote them. Raises BadRegistry as `records` does.
+        Invalid entries are left out: they stay as people wrote them, and `history` complains about them.
         """
         document = self._refresh()
-        assert self._document is not None  # noqa: S101 - it was just read
-        understood = self._ended.understood(document.history, self._document, self.path)
-        return [spawn for spawn, session in understood.items() if session.ended < moment]
+        valid = self._ended.take(document.history, document, self.path, skip_invalid=True)
+        return [spawn for spawn, session in valid.items() if session.ended < moment]
 
     def last_good(self) -> Mapping[str, AgentRecord]:
-        """The records as they were last read or written, whatever has become of the file."""
-        if self._current is None:
+        """The records as they were last read or written, whatever happened to the file since."""
+        if self._document is None:
             return self.records()
         return self._agents.by_name
-
-    @property
-    def document(self) -> Document:
-        """The text last read or written, and what it says."""
-        if self._document is None:
-            self._refresh()
-        assert self._document is not None  # noqa: S101 - it was just read
-        return self._document
-
-    def changed(self) -> bool:
-        """Whether the file is another than the one that was last read or written."""
-        try:
-            return self._look() is not None
-        except BadRegistry:
-            return True
 
     # --- writing ---
 
@@ -124,14 +109,14 @@ class RegistryFile:
         gone: Collection[str] = (),
         ended: Mapping[str, EndedSession] | None = None,
         pruned: Collection[str] = (),
-    ) -> None:
-        """Put changed records in their place and take out those that are gone; whatever else is in the file stays.
+    ) -> tuple[str, ...]:
+        """Write changed records and remove those that are gone; everything else in the file stays.
 
-        So do entries of the history that can't be understood, unless it is they that are to be changed or pruned.
-        Raises ChangedMeanwhile, with nothing written, when somebody edited the file since `records` last read it;
-        OSError, with nothing written either, when the disk does not take it.
+        Returns the names of the entries that could not be edited in place and were rewritten in plain block style.
+        Raises ChangedMeanwhile if a person edited the file since `records` last read it, and OSError if the disk does
+        not take it. Then nothing is written.
         """
-        if self._current is None:
+        if self._document is None:
             self.records()
         if self._fault is not None and self._look() is None:
             raise self._fault
@@ -141,42 +126,41 @@ class RegistryFile:
             now = disk.read(path)
             if now.data != self._basis:
                 raise ChangedMeanwhile(self.path)
-            edits = [*self._edits(changes or {}, gone, ended or {}, pruned)]
-            edited = self._edited(edits)
-            data = edited.text.encode()
-            if data == now.data or (now.data is None and not edits):
-                return
+            edited = self._edited(changes or {}, gone, ended or {}, pruned)
+            data = edited.document.text.encode()
+            if edited.document is self._document or data == now.data:
+                return ()
             stamp = self._put_in_place(path, now, data)
-        self._looked, self._stamp_tells = Content(stamp, data), False
+        self._seen, self._stamp_is_reliable = Content(stamp, data), False
         self._basis, self._settled = data, False
-        self._document = self._current = edited
-        self._agents.take(edited.agents, edited, self.path)
+        self._document = edited.document
+        self._agents.take(edited.document.agents, edited.document, self.path)
+        return edited.rewritten
 
     def take_up_late_save(self) -> bool:
-        """Put in place what an editor wrote into a file that we had swapped out; whether there was any.
+        """Put in place what an editor wrote into a file that we had replaced; whether there was anything.
 
-        It then is an edit like any other. Raises LateSave when the file has been edited since by somebody else: then
-        both are kept.
+        Then it is an edit like any other. Raises LateSave if a person has edited the file since: then both are kept.
         """
-        save = self._old.late_save()
-        if save is None:
+        saved = self._replaced.saved()
+        if saved is None:
             return False
         path = self._target()
         with self._locked():
             disk.clean_up(path)
             now = disk.read(path)
-            if not save.overtaken and now.data is not None and now.data == self._written:
+            if not saved.overtaken and now.data is not None and now.data == self._written:
                 with contextlib.suppress(ChangedMeanwhile):
-                    self._put_in_place(path, now, save.data)
+                    self._put_in_place(path, now, saved.data)
                     return True
             kept = disk.free_name(path, "late")
-            disk.replace(kept, Content(disk.NO_FILE, None), save.data)
+            disk.replace(kept, Content(disk.NO_FILE, None), saved.data)
         raise LateSave(self.path, kept)
 
     def set_aside(self) -> Path | None:
-        """Give the file another name beside it, so that a new one can be made; None if there is none.
+        """Rename the file, so that a new one can be made; None if there is none.
 
-        Raises OSError, with nothing changed, where that can't be done: in a directory that may not be written to.
+        Raises OSError, with nothing changed, if the directory can't be written to.
         """
         path = self._target()
         with self._locked():
@@ -191,127 +175,109 @@ class RegistryFile:
         return aside
 
     def _put_in_place(self, path: Path, now: Content, data: bytes) -> Stamp:
-        """Replace the file, and keep an eye on whatever had its name before."""
+        """Replace the file, and watch the one that had its name before."""
         try:
             replaced = disk.replace(path, now, data)
         except ChangedMeanwhile as changed:
             if changed.left is not None:
-                self._old.keep(changed.left)
+                self._replaced.watch(changed.left)
             raise
         if replaced.out is not None:
-            self._old.keep(replaced.out)
+            self._replaced.watch(replaced.out)
         self._written = data
         return replaced.stamp
 
-    def _edits(
+    def _edited(
         self,
         changes: Mapping[str, AgentRecord],
         gone: Collection[str],
         ended: Mapping[str, EndedSession],
         pruned: Collection[str],
-    ) -> Iterator[Edit]:
-        document = self._current
-        assert document is not None  # noqa: S101 - `write` has read it
-        yield from (Remove("agents", name) for name in gone if name in document.agents)
-        yield from (Remove("history", name) for name in pruned if name in document.history)
-        for name, record in changes.items():
-            entry = document.agents.get(name) if name not in gone else None
-            if fields := fields_of(record, entry, self._agents.known(entry)):
-                yield Put("agents", name, fields)
-        for name, session in ended.items():
-            entry = document.history.get(name) if name not in pruned else None
-            if fields := fields_of(session, entry, self._ended.known(entry)):
-                yield Put("history", name, fields)
-
-    def _edited(self, edits: list[Edit]) -> Document:
-        assert self._current is not None  # noqa: S101 - `write` has read it
+    ) -> EditedDocument:
+        document = self._known_document
+        removed = {*(("agents", name) for name in gone), *(("history", name) for name in pruned)}
+        removed &= document.entries.keys()
+        puts: dict[EntryKey, Fields] = {}
+        for section, validated, records in (("agents", self._agents, changes), ("history", self._ended, ended)):
+            for name, record in records.items():
+                entry = document.entries.get((section, name)) if (section, name) not in removed else None
+                if fields := changed_fields(record, entry, validated.known(entry)):
+                    puts[section, name] = fields
         try:
-            return self._current.edit(edits) if edits else self._current
+            return edit(document, puts, removed) if puts or removed else EditedDocument(document)
         except EditRefused as refused:
             raise CantBeEdited(self.path) from refused
+
+    @property
+    def _known_document(self) -> Document:
+        assert self._document is not None  # noqa: S101 - every caller has read it
+        return self._document
 
     # --- looking ---
 
     def _target(self) -> Path:
-        """The file itself, where the path is a link to it."""
+        """The file itself, if the path is a link to it."""
         return Path(self.path).resolve()
 
     def _locked(self) -> AbstractContextManager[None]:
-        """Beside the link, where the path is one: every writer comes by it, and its target may be in a repository."""
+        """The lock is beside the link, if the path is one: the target may be in a person's repository."""
         return disk.locked(self.path.parent)
 
     def _refresh(self) -> Document:
-        """The document as it is on disk now, in our version."""
+        """The document as it is on disk now."""
         content = self._look()
         if content is not None:
             if self._written is not None and content.data != self._written:
-                self._old.overtake()
-            self._looked, self._fault = content, None
-            self._stamp_tells = self._age_ns > STAMP_TELLS_AFTER_NS
+                self._replaced.overtake()
+            self._seen, self._fault = content, None
+            self._stamp_is_reliable = self._age_ns > STAMP_RELIABLE_NS
             try:
                 self._read(content)
             except BadRegistry as fault:
                 self._fault = fault
         if self._fault is not None:
             raise self._fault
-        assert self._current is not None  # noqa: S101 - there is no fault
-        return self._current
+        return self._known_document
 
     def _look(self) -> Content | None:
         """The content of the file if it is not the one that we know, else None."""
-        known = self._looked
-        now = time.time_ns()  # before we look: what is written meanwhile is not older than it was
+        known = self._seen
+        now = time.time_ns()  # before the look, so that a change during the look is not taken for an older one
         try:
             stamp = disk.stamp(self.path)
             self._age_ns = now - stamp[1]
-            if known is not None and stamp == known.stamp and (self._stamp_tells or known.data is None):
+            if known is not None and stamp == known.stamp and (self._stamp_is_reliable or known.data is None):
                 return None
             content = disk.read(self.path)
         except OSError as error:
-            self._looked = None
-            self._fault = BadRegistry.unreadable(self.path, error.strerror or error)
+            self._seen = None
+            self._fault = BadRegistry(f"{self.path} can't be read: {error.strerror or error}")
             raise self._fault from error
         self._age_ns = now - content.stamp[1]
         if known is not None and content.data == known.data:
-            self._looked = content
-            self._stamp_tells = self._age_ns > STAMP_TELLS_AFTER_NS
+            self._seen = content
+            self._stamp_is_reliable = self._age_ns > STAMP_RELIABLE_NS
             return None
         return content
 
     def _read(self, content: Content) -> None:
-        if content.data is None:
-            self._agents.take({}, NOTHING, self.path)
-            self._document, self._current = NOTHING, Document.parse(NEW_FILE)
-            return
         try:
-            document = Document.parse(self._decoded(content.data), self._document)
-        except Fault as fault:
-            raise self._bad(fault.line, fault.column, fault.problem) from fault
-        if not document.has("agents"):
-            raise self._bad(1, 1, "it must have a mapping `agents`")
-        version = self._version(document)
-        try:
-            current = migrated(document, version)
-        except EditRefused as refused:
-            raise self._bad(1, 1, f"it can't be brought from version {version} to {VERSION}") from refused
-        self._agents.take(current.agents, document, self.path)
-        self._document, self._current = document, current
+            text = self._decoded(content.data) if content.data is not None else NEW_FILE
+            document = Document.parse(text, self._document)
+        except MalformedYaml as error:
+            raise BadRegistry.at(self.path, error.line, error.column, error.problem) from error
+        if "agents" not in document.keys:
+            raise BadRegistry.at(self.path, 1, 1, "it must have a mapping `agents`")
+        if repr(document.keys.get("version", VERSION)) != repr(VERSION):
+            problem = f"`version` must be {VERSION}: this Muster does not know another format"
+            raise BadRegistry.at(self.path, *document.place("version"), problem)
+        self._agents.take(document.agents, document, self.path)
+        self._document = document
 
     def _decoded(self, data: bytes) -> str:
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
-            line, column = place_of(data[: error.start].decode("utf-8", "replace"), error.start)
-            raise self._bad(line, column, f"the byte {data[error.start]:#04x} is no UTF-8 text") from error
-
-    def _version(self, document: Document) -> int:
-        version: Any = document.version if document.has("version") else 1
-        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise self._bad(*document.place("version"), "`version` must be a whole number from 1 on")
-        if version > VERSION:
-            said = f"its version {version} was written by a newer Muster; upgrade, or set it aside"
-            raise self._bad(*document.place("version"), said)
-        return version
-
-    def _bad(self, line: int, column: int, said: str) -> BadRegistry:
-        return BadRegistry.at(self.path, line, column, said)
+            before = data[: error.start].decode("utf-8", "replace")
+            place = position(before, len(before))
+            raise BadRegistry.at(self.path, *place, f"the byte {data[error.start]:#04x} is not UTF-8 text") from error

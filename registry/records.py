@@ -1,21 +1,20 @@
-"""What is recorded: of each agent its newest session, and of each session that ended how it did."""
+"""The records: the newest session of each agent, and how each earlier session ended."""
 
 from pydantic import AwareDatetime, ConfigDict
 
-from shared.events import AgentFacts, AgentState, Data
-from shared.ids import Id
-from shared.states import Status
+from shared.contract.envelope import Data
+from shared.contract.ids import Id
+from shared.contract.states import AgentFacts, AgentState, Status
 
-MOVING = ("activity", "activity_since", "activity_reason", "decided_by")
-"""What changes all the time while agents work: nothing that somebody would edit, or mind a moment late."""
+ACTIVITY_FIELDS = ("activity", "activity_since", "activity_reason", "decided_by")
+"""These change all the time while agents work. Nobody edits them, and the file may show them a second late."""
 
-
-HELD_BY = ("limit", "account", "limit_resets", "resumes")
-"""What tells of a usage limit. It outlives the session in which it was hit."""
+LIMIT_FIELDS = ("limit", "account", "limit_resets", "resumes")
+"""A usage limit. It outlives the session that hit it."""
 
 
 class AgentRecord(AgentFacts):
-    """What `registry.yaml` says of one agent. Keys it does not know are people's, and stay in the file."""
+    """What `registry.yaml` says about one agent. Unknown keys are people's own, and stay in the file."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -23,15 +22,17 @@ class AgentRecord(AgentFacts):
         return AgentState(agent=agent, **dict(self))
 
     def differs_in_activity_only(self, other: "AgentRecord | None") -> bool:
-        """Whether nothing else than what the agent is doing differs from the other."""
-        return other is not None and other == self.model_copy(update={name: getattr(other, name) for name in MOVING})
+        """Whether the two differ in the agent's activity at most."""
+        return other is not None and other == self.model_copy(
+            update={name: getattr(other, name) for name in ACTIVITY_FIELDS}
+        )
 
     @property
     def is_running(self) -> bool:
         return self.status is Status.RUNNING
 
     def ending(self, agent: str) -> "EndedSession | None":
-        """How its session ended; None while it runs, or where no session was."""
+        """How its session ended; None while it runs, or if there was none."""
         if self.is_running or self.ended is None or self.spawn is None:
             return None
         known = {name: getattr(self, name) for name in EndedSession.model_fields if name != "agent"}
@@ -39,7 +40,7 @@ class AgentRecord(AgentFacts):
 
 
 class EndedSession(Data):
-    """A session that is over, in `history`, by its spawn id."""
+    """A session that ended. In `history`, by its spawn id."""
 
     agent: Id
     status: Status

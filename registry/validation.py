@@ -1,21 +1,33 @@
-"""Entries as records: each validated once, for as long as its text stays the same."""
+"""Entries as records: each validated once, as long as its text stays the same. Pure."""
 
-import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from registry.document import Document
-from registry.edits import GONE
-from registry.faults import BadRegistry
-from registry.units import Entry
-from shared.ids import is_id
+from registry.document import Document, RegistryEntry
+from registry.entry import GONE
+from shared.contract.ids import is_id
+from shared.errors import MusterError
 
 Record = TypeVar("Record", bound=BaseModel)
 
 ALWAYS_WRITTEN = frozenset({"level"})
+
+
+class BadRegistry(MusterError):
+    """The file can't be read, or a person's edit made it invalid."""
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(f"{message}; the last good state goes on")
+        self.line = line
+        self.column = column
+
+    @classmethod
+    def at(cls, path: Path, line: int, column: int, problem: str) -> "BadRegistry":
+        """Something is wrong at a place in the file; lines and columns count from 1."""
+        return cls(f"{path}, line {line}, column {column}: {problem}", line, column)
 
 
 class Validated(Generic[Record]):
@@ -23,47 +35,49 @@ class Validated(Generic[Record]):
 
     def __init__(self, model: type[Record]) -> None:
         self._model = model
-        self._known: dict[Entry, Record] = {}
+        self._known: dict[RegistryEntry, Record] = {}
         self.by_name: Mapping[str, Record] = {}
 
-    def take(self, entries: Mapping[str, Entry], written: Document, path: Path) -> None:
-        """Validate what is new. Raises BadRegistry with the place in `written`, and then keeps what was known."""
-        known = self._known
-        fresh = {entry: known.get(entry) or self._record(entry, written, path) for entry in entries.values()}
+    def take(
+        self, entries: Mapping[str, RegistryEntry], document: Document, path: Path, *, skip_invalid: bool = False
+    ) -> Mapping[str, Record]:
+        """Validate what is new. Raises BadRegistry with its place in the file, and then keeps what was known."""
+        fresh: dict[RegistryEntry, Record] = {}
+        for entry in entries.values():
+            try:
+                fresh[entry] = self._known.get(entry) or self._record(entry, document, path)
+            except BadRegistry:
+                if not skip_invalid:
+                    raise
         self._known = fresh
         self.by_name = {entry.name: record for entry, record in fresh.items()}
+        return self.by_name
 
-    def understood(self, entries: Mapping[str, Entry], written: Document, path: Path) -> Mapping[str, Record]:
-        """Those that are valid, by name; the others are passed over."""
-        fresh: dict[Entry, Record] = {}
-        for entry in entries.values():
-            with contextlib.suppress(BadRegistry):
-                fresh[entry] = self._known.get(entry) or self._record(entry, written, path)
-        self._known = fresh
-        return {entry.name: record for entry, record in fresh.items()}
-
-    def known(self, entry: Entry | None) -> Record | None:
+    def known(self, entry: RegistryEntry | None) -> Record | None:
         return self._known.get(entry) if entry is not None else None
 
-    def _record(self, entry: Entry, written: Document, path: Path) -> Record:
+    def _record(self, entry: RegistryEntry, document: Document, path: Path) -> Record:
         where = f"{entry.section}.{entry.name}"
+        place = (entry.section, entry.name)
         if not is_id(entry.name):
-            said = f"{where}: a name has only a-z, 0-9, - and _, and at most 64 of them"
-            raise BadRegistry.at(path, *written.place(entry.section, entry.name), said)
+            problem = f"{where}: a name has only a-z, 0-9, - and _, and at most 64 of them"
+            raise BadRegistry.at(path, *document.place(*place), problem)
         if not isinstance(entry.value, dict):
-            said = f"{where}: it must be a mapping"
-            raise BadRegistry.at(path, *written.place(entry.section, entry.name), said)
+            raise BadRegistry.at(path, *document.place(*place), f"{where}: it must be a mapping")
         try:
-            return self._model.model_validate(entry.value)
+            return self._model.model_validate(entry.fields)
         except ValidationError as error:
-            fault = error.errors(include_url=False)[0]
-            key = str(fault["loc"][0]) if fault["loc"] else None
-            said = f"{'.'.join([where, *map(str, fault['loc'])])}: {' '.join(fault['msg'].split())}"
-            raise BadRegistry.at(path, *written.place(entry.section, entry.name, key), said) from error
+            first = error.errors(include_url=False)[0]
+            problem = f"{'.'.join([where, *map(str, first['loc'])])}: {' '.join(first['msg'].split())}"
+            field = map(str, first["loc"][:1])
+            raise BadRegistry.at(path, *document.place(*place, *field), problem) from error
 
 
-def fields_of(record: BaseModel, entry: Entry | None, known: BaseModel | None) -> dict[str, Any]:
-    """What to set in an entry, and what to take out, for it to say what a record says."""
+def changed_fields(record: BaseModel, entry: RegistryEntry | None, known: BaseModel | None) -> dict[str, Any]:
+    """What to set in an entry, and what to remove, for it to say what a record says.
+
+    `known` is the record that the entry says now: a value that a person wrote in another way is left alone.
+    """
     wanted = record.model_dump(mode="json")
     before = known.model_dump(mode="json") if known is not None else {}
     there = entry.fields if entry is not None else {}
@@ -78,6 +92,6 @@ def fields_of(record: BaseModel, entry: Entry | None, known: BaseModel | None) -
 
 
 def _is_left_out(record: BaseModel, name: str, value: Any) -> bool:
-    """Nothing is not written: but what must be there, or is always there, is."""
-    must = type(record).model_fields[name].is_required() or name in ALWAYS_WRITTEN
-    return value in (None, "", []) and not must
+    """An empty field is not written, unless it is required."""
+    is_required = type(record).model_fields[name].is_required() or name in ALWAYS_WRITTEN
+    return value in (None, "", []) and not is_required

@@ -12,3 +12,8 @@ class MusterError(Exception):
 
 class Retryable(MusterError):
     """Something outside did not answer; trying again later may help."""
+
+
+def sentence_of(error: BaseException) -> str:
+    """What went wrong, for people. What nobody foresaw is named by its kind."""
+    return str(error) if isinstance(error, MusterError | OSError) else f"{type(error).__name__}: {error}"

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from shared import lock
-from shared.broker.preparation import prepare
+from shared.contract.topics import Space
 from shared.errors import MusterError
-from shared.topics import Space
+from shared.messaging.broker.preparation import prepare
+from shared.system import lock
 
 ALREADY_RUNS = 75
 """EX_TEMPFAIL: not broken, and not to be started again in a hurry."""

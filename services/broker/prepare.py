@@ -11,12 +11,13 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from services.broker.__main__ import ALREADY_RUNS, lock_file
-from shared import lock
-from shared.broker import Kind, Program, mosquitto, private
-from shared.broker.endpoints import LOOPBACK, kept
-from shared.broker.preparation import NO_WEBSOCKET, prepare
 from shared.errors import MusterError
 from shared.fleet import Fleet, find_fleet_file, load_fleet
+from shared.messaging.broker import BrokerKind, BrokerProgram, mosquitto
+from shared.messaging.broker.endpoints import LOOPBACK, kept
+from shared.messaging.broker.preparation import NO_WEBSOCKET, prepare
+from shared.system import files as private
+from shared.system import lock
 
 
 def main() -> int:
@@ -37,7 +38,7 @@ def main() -> int:
 
 def write_files(fleet: Fleet, port: int, listen: str) -> Path:
     """Write passwords, rights and configuration below the fleet's home; answers the configuration's path."""
-    mosquitto_elsewhere = Program(Kind.MOSQUITTO, "mosquitto")
+    mosquitto_elsewhere = BrokerProgram(BrokerKind.MOSQUITTO, "mosquitto")
     prepare(fleet.home, fleet.space, port=port, websocket_port=NO_WEBSOCKET, program=mosquitto_elsewhere)
     _hide_from_git(fleet.home)
     chosen = kept(fleet.home)

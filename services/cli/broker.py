@@ -4,12 +4,12 @@ import argparse
 import json
 import shlex
 
-from services.cli.fleet import open_fleet
-from shared.broker import Endpoint, credentials, endpoint
+from services.cli.fleet_option import open_fleet
+from shared.contract.services import PEOPLE
 from shared.errors import MusterError
 from shared.fleet import Fleet
-from shared.process import endpoints_of
-from shared.roles import PEOPLE
+from shared.messaging.broker import Endpoint, credentials, endpoint
+from shared.runtime.bootstrap import endpoints_of
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,17 +14,18 @@ from pathlib import Path
 from services.cli import supervision
 from services.cli.broker import connection
 from services.cli.down import bring_down
-from services.cli.events import Told, follow
-from services.cli.fleet import say
+from services.cli.fleet_option import say
 from services.cli.up import bring_up
 from services.cli.words import Paint, event_line
-from shared.commands import Reply
-from shared.events import AgentRestarted, AgentState, SessionMissing
+from shared.client.follow import FollowedDocument, follow
+from shared.contract.commands import Reply
+from shared.contract.events.drift import SessionMissing
+from shared.contract.events.lifecycle import AgentRestarted
+from shared.contract.ids import new_id
+from shared.contract.states import AgentState, Status
 from shared.fleet import Fleet, load_fleet
-from shared.ids import new_id
-from shared.states import Status
-from shared.tmux import Tmux
-from shared.tmux.server import end_server
+from shared.system.tmux import Tmux
+from shared.system.tmux.server import end_server
 
 AGENTS = ("builder", "reviewer", "tester")
 VICTIM = "builder"
@@ -74,7 +75,7 @@ class Story:
         self.running: set[str] = set()
         self.killed = self.drift = self.recorded = self.restarted = self.announced = False
 
-    def see(self, told: Told) -> None:
+    def see(self, told: FollowedDocument) -> None:
         data = None if isinstance(told.document, Reply) else told.document.data
         if isinstance(data, AgentState) and data.status is Status.RUNNING:
             self.running.add(data.agent)
@@ -125,7 +126,7 @@ def _play(fleet: Fleet, story: Story, seconds: float | None) -> None:
             say("seen, recorded and restarted; the fleet goes on until you press Ctrl-C")
 
 
-def _watched(fleet: Fleet, limit: float | None) -> Iterator[Told]:
+def _watched(fleet: Fleet, limit: float | None) -> Iterator[FollowedDocument]:
     paint = Paint(sys.stdout)
     for told in follow(fleet, since=0.0, seconds=limit):
         print(event_line(told.host, told.row, told.document, paint), flush=True)

@@ -13,17 +13,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from services.cli import supervision
-from services.cli.look import look_at_bus
 from services.cli.words import Paint, plain
-from shared.backends import DIRECTORY
-from shared.broker import find_program
+from shared.agents.parts import FOLDER
+from shared.client.presence import look_at_bus
+from shared.contract.states import Presence
 from shared.errors import MusterError
-from shared.fleet import Fleet, find_fleet_file, load_fleet, needs
-from shared.process import endpoints_of
-from shared.roles import SERVICES
-from shared.states import Presence
-from shared.tmux import Tmux
-from shared.tmux.server import tmux_version
+from shared.fleet import Fleet, find_fleet_file, load_fleet
+from shared.fleet import launch_needs as needs
+from shared.messaging.broker import find_program
+from shared.runtime.bootstrap import endpoints_of
+from shared.system.tmux import Tmux
+from shared.system.tmux.server import tmux_version
 
 OLDEST_TMUX = (3, 2)
 OLDEST_GIT = (2, 29)
@@ -116,7 +116,7 @@ def _faults(fleet: Fleet, agent: str) -> Iterator[str]:
         path = needs.variables_of(fleet, agent, backend, os.environ).get("PATH")
     except MusterError as error:
         yield str(error)
-    values = {"python": sys.executable, "backends": str(DIRECTORY), "agent": agent}
+    values = {"python": sys.executable, "backends": str(FOLDER), "agent": agent}
     try:
         needs.program_of(fleet, declared.backend, backend, values, path)
     except MusterError as error:
@@ -223,7 +223,7 @@ def _services(fleet: Fleet) -> Iterator[Finding]:
     supervised = supervision.SUPERVISOR in pids
     found = "runs" if supervised else "does not run: nobody restarts what dies"
     yield Finding("supervisor", supervised, found, "" if supervised else "muster up")
-    for name in SERVICES:
+    for name in fleet.services:
         state = bus.services.get(name) if bus else None
         if name not in pids:
             yield Finding(name, False, "does not run", "muster up")

@@ -6,14 +6,14 @@ import time
 
 from registry import BadRegistry, RegistryFile
 from services.cli import supervision
-from services.cli.ask import ask
-from services.cli.fleet import is_up, open_fleet_leniently, say
+from services.cli.fleet_option import is_up, open_fleet_leniently, say
+from services.cli.request import ask
 from services.cli.up import bring_up
-from shared.commands import StopAll
+from shared.contract.commands import StopAll
+from shared.contract.states import Status
 from shared.errors import MusterError
 from shared.fleet import Fleet
-from shared.states import Status
-from shared.tmux import Pane, Tmux
+from shared.system.tmux import Pane, Tmux
 
 RECORDED_WITHIN_S = 3.0
 

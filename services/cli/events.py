@@ -1,41 +1,16 @@
 """`muster events`: follow what happens, by the broker, and by the journal while no broker answers."""
 
 import argparse
-import contextlib
 import re
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
-from pydantic import ValidationError
-
-from services.cli.fleet import open_fleet, say
-from services.cli.look import Quiet
+from services.cli.fleet_option import open_fleet, say
 from services.cli.words import Paint, event_line
-from shared.commands import Reply
+from shared.client.follow import follow
 from shared.errors import MusterError
-from shared.events import Envelope
-from shared.fleet import Fleet
-from shared.inbox import Arrived, Connected, Disconnected, Inbox
-from shared.journal import Journal
-from shared.process import connect
-from shared.topics import COMMAND, REPLY, STATES, Malformed, Topic, locate
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-LOOKS_EVERY_S = 0.5
-AT_MOST = 10_000
-
-
-@dataclass(frozen=True)
-class Told:
-    """One document from the bus or the journal."""
-
-    host: str
-    row: Topic
-    document: Envelope[Any] | Reply
-    payload: str
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     fleet = open_fleet(options)
     paint = Paint(sys.stdout)
     since = time.time() - _length(options.since) if options.since else None
-    for told in follow(fleet, since=since, seconds=options.seconds):
+    for told in follow(fleet, since=since, seconds=options.seconds, on_broker_lost=_say_lost):
         line = told.payload if options.json else event_line(told.host, told.row, told.document, paint)
         print(line, flush=True)
     return 0
@@ -61,103 +36,5 @@ def _length(text: str) -> float:
     return float(found[1]) * SECONDS[found[2]]
 
 
-def follow(fleet: Fleet, *, since: float | None = None, seconds: float | None = None) -> Iterator[Told]:
-    """Every event once, whichever way it comes; states when they change; replies."""
-    follower = _Follower(fleet)
-    end = time.monotonic() + seconds if seconds is not None else float("inf")
-    inbox = Inbox()
-    bus = connect(fleet, "viewer", inbox, Quiet("muster"))
-    bus.subscribe([f"{fleet.space.prefix}/+/#"])
-    bus.start()
-    try:
-        yield from follower.begin(since)
-        alone_since: float | None = time.monotonic()
-        while time.monotonic() < end:
-            for item in inbox.take(min(end, time.monotonic() + LOOKS_EVERY_S)):
-                if isinstance(item, Connected):
-                    bus.note_connected(item)
-                    alone_since = None
-                elif isinstance(item, Disconnected):
-                    alone_since = time.monotonic()
-                    say("the broker is down: reading the journal")
-                elif isinstance(item, Arrived):
-                    bus.acknowledge([item])
-                    yield from follower.hear(item)
-            if alone_since is not None and time.monotonic() - alone_since > LOOKS_EVERY_S:
-                yield from follower.read_journal()
-    finally:
-        bus.stop()
-
-
-@dataclass
-class _Follower:
-    """What was shown already. Events are shown in order: a gap in this host's is filled from the journal."""
-
-    fleet: Fleet
-    places: dict[tuple[str, str], int] = field(default_factory=dict)
-    shown: dict[str, Any] = field(default_factory=dict)
-
-    def begin(self, since: float | None) -> Iterator[Told]:
-        with self._journal() as journal:
-            for entry in journal.entries_since(since, AT_MOST) if journal and since is not None else ():
-                yield from self._event(entry.topic, entry.payload)
-            for source in journal.sources() if journal else ():
-                self.places.setdefault(self._key(source, journal.epoch), journal.newest(source))
-
-    def read_journal(self) -> Iterator[Told]:
-        with self._journal() as journal:
-            for source in journal.sources() if journal else ():
-                for entry in journal.entries(source, self.places.get(self._key(source, journal.epoch), 0)):
-                    yield from self._event(entry.topic, entry.payload)
-
-    @contextlib.contextmanager
-    def _journal(self) -> Iterator[Any]:
-        """The journal, or None while there is none; making one is not for those who only look."""
-        journal = Journal(self.fleet.journal, "cli") if self.fleet.journal.exists() else None
-        try:
-            yield journal
-        finally:
-            if journal is not None:
-                journal.close()
-
-    def _key(self, source: str, epoch: str) -> tuple[str, str]:
-        return (f"/{self.fleet.space.host}/{source}", epoch)
-
-    def hear(self, message: Arrived) -> Iterator[Told]:
-        told = self._read(message.topic, message.payload)
-        if told is None:
-            return
-        if isinstance(told.document, Reply):
-            yield told
-        elif told.row in STATES:
-            data = told.document.data
-            news = (data.status, data.reason, data.pid)
-            if self.shown.get(message.topic) != news:  # a heartbeat is not news
-                self.shown[message.topic] = news
-                yield told
-        else:
-            if told.host == self.fleet.space.host and told.document.seq > self._place(told.document) + 1:
-                yield from self.read_journal()
-            yield from self._event(message.topic, message.payload)
-
-    def _event(self, topic: str, payload: bytes) -> Iterator[Told]:
-        told = self._read(topic, payload)
-        if told is None or isinstance(told.document, Reply) or told.document.seq <= self._place(told.document):
-            return
-        self.places[told.document.source, told.document.epoch] = told.document.seq
-        yield told
-
-    def _place(self, envelope: Envelope[Any]) -> int:
-        return self.places.get((envelope.source, envelope.epoch), 0)
-
-    def _read(self, topic: str, payload: bytes) -> Told | None:
-        """What can be shown; commands, cleared states and what nobody understands are passed over."""
-        located = locate(topic, self.fleet.space.prefix)
-        if located is None or located[1] is COMMAND:
-            return None
-        host, row, _ = located
-        try:
-            document = Reply.model_validate_json(payload) if row is REPLY else row.read(payload)
-        except (Malformed, ValidationError):
-            return None
-        return Told(host, row, document, payload.decode())
+def _say_lost() -> None:
+    say("the broker is down: reading the journal")

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from services.cli.ask import answer_to, asker
-from services.cli.fitting import Column, fitted
-from services.cli.fleet import is_up, open_fleet
+from services.cli.fleet_option import is_up, open_fleet
+from services.cli.request import answer_to
+from services.cli.tables import Column, fitted
 from services.cli.words import Paint, ago, plain
-from shared.commands import Explain
+from shared.contract.commands import Explain
+from shared.contract.ids import is_id
 from shared.errors import MusterError
-from shared.ids import is_id
 
 WAIT_S = 20.0
 SOURCES = ("hooks", "live_file", "transcript", "processes", "title", "screen")
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         raise MusterError(f"{options.agent!r} is no agent's name: they are [a-z0-9_-], 1 to 64 long")
     if not is_up(fleet):
         raise MusterError("the services are not running, so nobody watches the agents; start them with: muster up")
-    reply = answer_to(fleet, Explain(agent=options.agent, by=asker()), wait_s=options.wait)
+    reply = answer_to(fleet, Explain(agent=options.agent), wait_s=options.wait)
     if options.json:
         print(json.dumps(reply.result))
     else:

@@ -9,15 +9,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from services.cli.fleet import open_fleet_leniently
+from services.cli.fleet_option import open_fleet_leniently
 from services.cli.words import plain
+from shared.agents.hooks.formats import FORMATS
+from shared.agents.hooks.injection import given
+from shared.agents.hooks.installation import (
+    SettingsChange,
+    carry_out,
+    installed_by,
+    is_gone,
+    planned_install,
+    planned_removal,
+)
+from shared.agents.hooks.spool import Spool
 from shared.errors import MusterError
 from shared.fleet import Fleet
-from shared.fleet.needs import variables_of
-from shared.hooks.formats import FORMATS
-from shared.hooks.giving import given
-from shared.hooks.installing import Change, carry_out, installed_by, is_gone, planned_install, planned_removal
-from shared.hooks.spool import Spool
+from shared.fleet.launch_needs import variables_of
 
 GONE = "which is not there (--gone takes them out)"
 
@@ -59,7 +66,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _made(name: str, change: Change, what: str, env: Mapping[str, str], fleet: Fleet, *, dry: bool) -> dict[str, Any]:
+def _made(
+    name: str, change: SettingsChange, what: str, env: Mapping[str, str], fleet: Fleet, *, dry: bool
+) -> dict[str, Any]:
     """Make the change, unless it is only to be shown, and say what came of it: one that fails keeps no other back."""
     try:
         if change.changes and not dry:
@@ -73,7 +82,7 @@ def _made(name: str, change: Change, what: str, env: Mapping[str, str], fleet: F
     return outcome
 
 
-def _tell(done: list[dict[str, Any]], changes: Mapping[str, Change], *, as_json: bool, dry: bool) -> None:
+def _tell(done: list[dict[str, Any]], changes: Mapping[str, SettingsChange], *, as_json: bool, dry: bool) -> None:
     """What failed is told last, and as an error."""
     if as_json:
         print(json.dumps(done, ensure_ascii=False))
@@ -93,7 +102,7 @@ def _forget(fleet: Fleet, *, as_json: bool) -> None:
         print(f"{calls} of agents that you started {'was' if number == 1 else 'were'} removed unread")
 
 
-def _outcome(name: str, change: Change, what: str, *, dry: bool) -> dict[str, Any]:
+def _outcome(name: str, change: SettingsChange, what: str, *, dry: bool) -> dict[str, Any]:
     form = FORMATS[name]
     if not change.changes:
         said = "has the hooks already" if what == "install" else "has no hooks of this fleet"
@@ -108,7 +117,7 @@ def _outcome(name: str, change: Change, what: str, *, dry: bool) -> dict[str, An
     return {"backend": name, "path": str(change.path), "changed": changed, "said": said, "error": None}
 
 
-def _difference(change: Change) -> Iterator[str]:
+def _difference(change: SettingsChange) -> Iterator[str]:
     """Only the lines that differ: a person's settings may hold secrets."""
     before, after = ((text or "").splitlines() for text in (change.before, change.after))
     lines = difflib.unified_diff(before, after, n=0, lineterm="")

@@ -4,12 +4,12 @@ import argparse
 from pathlib import Path
 
 from services.cli.example import examples, lay_out
-from services.cli.fleet import say
-from shared.broker.private import make_directory, write
+from services.cli.fleet_option import say
 from shared.errors import MusterError
 from shared.fleet import Declaration, Fleet
 from shared.fleet.file import FILE_NAME, as_path
 from shared.fleet.schema import render, schema
+from shared.system.files import make_directory, write
 
 TEMPLATE = """\
 # yaml-language-server: $schema=.muster/fleet.schema.json
@@ -108,6 +108,7 @@ agents:
 #polls:
 #  connected_s: 30              # how often to look while a broker answers (changes are pushed anyway) ...
 #  alone_s: 1                   # ... and while none does
+#handoff: {enabled: true}       # the service that drives loops; false where there are none
 
 # Agents that hand work to each other by commits, and go through phases: docs/loops.md. `muster init --example
 # builder-reviewer` writes a pair that works.

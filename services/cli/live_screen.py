@@ -11,8 +11,8 @@ import tty
 from collections.abc import Sequence
 from typing import Any
 
-from services.cli.cells import width
-from shared.inbox import Inbox, Nudge, Quit
+from services.cli.tables import width
+from shared.messaging.inbox import Inbox, LookRequest, QuitSignal
 
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 """The alternate screen, without a cursor; and back."""
@@ -39,9 +39,9 @@ class LiveScreen:
         sys.stdout.flush()
         try:
             for number in ENDS_BY:
-                self._handle(number, Quit(number))
-            self._handle(signal.SIGWINCH, Nudge("another size"))
-            self._handle(signal.SIGTSTP, Nudge(SUSPEND))
+                self._handle(number, QuitSignal(number))
+            self._handle(signal.SIGWINCH, LookRequest("another size"))
+            self._handle(signal.SIGTSTP, LookRequest(SUSPEND))
             if _are_keys_ours():
                 self._keys = _Keys(self._inbox)
             self._enter()
@@ -78,7 +78,7 @@ class LiveScreen:
         os.kill(os.getpid(), signal.SIGSTOP)
         self._enter()
 
-    def _handle(self, number: signal.Signals, item: Quit | Nudge) -> None:
+    def _handle(self, number: signal.Signals, item: QuitSignal | LookRequest) -> None:
         self._old_handlers[number] = signal.signal(number, lambda *_: self._inbox.put(item))
 
     def _enter(self) -> None:
@@ -139,5 +139,5 @@ class _Keys:
             while self._ended not in select.select([self._typed, self._ended], [], [])[0]:
                 key = os.read(self._typed, 1)
                 if not key or key in LEAVES_BY:
-                    self._inbox.put(Quit(0))
+                    self._inbox.put(QuitSignal(0))
                     return

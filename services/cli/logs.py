@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from services.cli import exits
-from services.cli.fleet import open_fleet_leniently, say
+from services.cli import exit_codes
+from services.cli.fleet_option import open_fleet_leniently, say
+from services.cli.terminal import LineReading, UnseenLines, tidy
 from services.cli.words import ago, plain, table
+from shared.contract.ids import is_id
 from shared.errors import MusterError
 from shared.fleet import Fleet
-from shared.ids import is_id
-from shared.terminal import Fresh, Reading, tidy
 
 LOOKS_EVERY_S = 0.5
 FEW_BYTES, MOST_BYTES = 2_000_000, 10_000_000
@@ -31,7 +31,7 @@ MANY_LINES = 500
 
 
 class NobodyNamed(MusterError):
-    exit_code = exits.USAGE
+    exit_code = exit_codes.USAGE
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True)
-class Log:
+class OutputLog:
     agent: str
     path: str
     bytes: int
@@ -74,12 +74,12 @@ class Log:
     """How many older parts there are besides."""
 
 
-def logs(fleet: Fleet) -> list[Log]:
+def logs(fleet: Fleet) -> list[OutputLog]:
     found = []
     for path in sorted(fleet.logs.glob("*.log")):
         status = path.stat()
         older = sum(part.suffix[1:].isdigit() for part in path.parent.glob(f"{path.name}.*"))
-        found.append(Log(path.stem, str(path), status.st_size, status.st_mtime, older))
+        found.append(OutputLog(path.stem, str(path), status.st_size, status.st_mtime, older))
     return found
 
 
@@ -123,7 +123,7 @@ def _there_are(fleet: Fleet) -> str:
 
 def raw(path: Path, lines: int, *, follow: bool) -> Iterator[bytes]:
     """The last lines as they are, and then what comes."""
-    with closing(Tail(path)) as tail:
+    with closing(LogTail(path)) as tail:
         found = tail.last(MOST_BYTES).split(b"\n")  # and not at each return of the carriage, of which repaints are full
         yield b"\n".join(found[-lines - (not found[-1]) :]) if lines > 0 else b""
         while follow:
@@ -133,8 +133,8 @@ def raw(path: Path, lines: int, *, follow: bool) -> Iterator[bytes]:
 
 def readable(path: Path, lines: int, *, follow: bool) -> Iterator[str]:
     """The last lines that a person could have read, and then those that come."""
-    with closing(Tail(path)) as tail:
-        reading, fresh = Reading(), Fresh()
+    with closing(LogTail(path)) as tail:
+        reading, fresh = LineReading(), UnseenLines()
         reading.feed(tail.last(MOST_BYTES if lines > MANY_LINES else FEW_BYTES))
         found = tidy(fresh.begin(reading))
         yield from found[-lines:] if lines > 0 else []
@@ -147,7 +147,7 @@ def readable(path: Path, lines: int, *, follow: bool) -> Iterator[str]:
                 last = line
 
 
-class Tail:
+class LogTail:
     """The bytes of a log, each once, though the file is rotated, emptied or not there yet.
 
     It is rotated in two ways: copied to `.1` and emptied, or renamed to `.1` and made anew. What is older moves on.

@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from services.cli.ask import answer_to, asker
-from services.cli.fleet import is_up, open_fleet
+from services.cli.fleet_option import is_up, open_fleet
+from services.cli.request import answer_to
 from services.cli.words import Paint, plain
-from shared.commands import Peek
+from shared.contract.commands import Peek
+from shared.contract.ids import is_id
+from shared.contract.topics import first_fault
 from shared.errors import MusterError
-from shared.ids import is_id
-from shared.topics import first_fault
 
 WAITS_LONGER_S = 15.0
 """Than the answer may take."""
@@ -40,9 +40,7 @@ def run(options: argparse.Namespace) -> int:
     if not is_up(fleet):
         raise MusterError("the services are not running, so nobody can be asked; start them with: muster up")
     try:
-        command = Peek(
-            agent=options.agent, question=options.ask, model=options.model, timeout_s=options.timeout, by=asker()
-        )
+        command = Peek(agent=options.agent, question=options.ask, model=options.model, timeout_s=options.timeout)
     except ValidationError as error:
         raise MusterError(f"peek can't be sent: {first_fault(error)}") from error
     declared = fleet.agents.get(options.agent)

@@ -10,14 +10,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from services.cli.ask import answer_to, asker
-from services.cli.cells import cut
-from services.cli.fleet import is_up, open_fleet
+from services.cli.fleet_option import is_up, open_fleet
+from services.cli.request import answer_to
+from services.cli.tables import cut
 from services.cli.words import Paint, ago, plain
-from shared.commands import Command, PhaseNext, PhaseSet, PhaseShow
+from shared.contract.commands import Command, PhaseNext, PhaseSet, PhaseShow
+from shared.contract.ids import is_id
+from shared.contract.topics import first_fault
 from shared.errors import MusterError
-from shared.ids import is_id
-from shared.topics import first_fault
 
 WAIT_S = 20.0
 MARKS = {"done": "✓", "current": "▶", "to come": " "}
@@ -61,11 +61,11 @@ def run(options: argparse.Namespace) -> int:
 def _command(options: argparse.Namespace) -> Command:
     match options.action:
         case "show":
-            return PhaseShow(loop=options.loop, by=asker())
+            return PhaseShow(loop=options.loop)
         case "next":
-            return PhaseNext(loop=options.loop, by=asker())
+            return PhaseNext(loop=options.loop)
         case _:
-            return PhaseSet(loop=options.loop, phase=options.phase, by=asker())
+            return PhaseSet(loop=options.loop, phase=options.phase)
 
 
 def as_text(loops: Mapping[str, Mapping[str, Any]], paint: Paint, now: datetime, room: int | None = None) -> str:

@@ -10,18 +10,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from services.cli import exits, supervision
-from services.cli.ask import answer_to, asker
-from services.cli.fleet import open_fleet, say
+from services.cli import exit_codes, supervision
+from services.cli.fleet_option import open_fleet, say
+from services.cli.request import answer_to
 from services.cli.supervisor_process import become
-from services.cli.words import Paint, describe, plain, table
-from shared.commands import Reconcile
+from services.cli.words import Paint, plain, table
+from shared.contract.commands import Reconcile
+from shared.contract.topics import AGENT_DRIFT, MalformedDocument
 from shared.errors import MusterError
-from shared.events import Drift
 from shared.fleet import Fleet
-from shared.process import EXIT_BUSY
+from shared.runtime.bootstrap import EXIT_BUSY
 
 RECONCILER = "reconciler"
 WAIT_S = 20.0
@@ -30,7 +28,7 @@ Document = Mapping[str, Any]
 
 
 class NeedsOnce(MusterError):
-    exit_code = exits.USAGE
+    exit_code = exit_codes.USAGE
 
 
 class LookFailed(MusterError):
@@ -56,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     document = _look(fleet, dry_run=options.dry_run, wait_s=options.wait)
     drifts = document["drifts"]
     print(json.dumps(document) if options.json else as_text(drifts, Paint(sys.stdout)))
-    return exits.FAILED if options.exit_code and drifts else 0
+    return exit_codes.FAILED if options.exit_code and drifts else 0
 
 
 def as_text(drifts: Sequence[Document], paint: Paint) -> str:
@@ -72,17 +70,14 @@ def as_text(drifts: Sequence[Document], paint: Paint) -> str:
 
 def _said(drift: Document) -> str:
     try:
-        return plain(describe(_DRIFT.validate_python(dict(drift))))
-    except ValidationError:
+        return plain(AGENT_DRIFT.read_data(dict(drift)).sentence())
+    except MalformedDocument:
         return ""  # of a kind that is not known here; its name has to do
 
 
 def _state(drift: Document) -> str:
     waits = drift.get("waits")
     return plain(f"(waits: {waits})" if waits else f"({drift.get('state', 'new')})")
-
-
-_DRIFT: TypeAdapter[Any] = TypeAdapter(Drift)
 
 
 # --- who looks ---
@@ -98,7 +93,7 @@ def _look(fleet: Fleet, *, dry_run: bool, wait_s: float) -> Document:
         if child.returncode != EXIT_BUSY:
             raise LookFailed(f"{child.stderr.strip()}\nthe reconciler could not look; it ended with {child.returncode}")
         # One was started in the meantime: it can be asked.
-    reply = answer_to(fleet, Reconcile(dry_run=dry_run, by=asker()), wait_s=wait_s)
+    reply = answer_to(fleet, Reconcile(dry_run=dry_run), wait_s=wait_s)
     return {"drifts": reply.result.get("drifts", [])}
 
 

@@ -8,18 +8,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from registry import AgentRecord, BadRegistry, EndedSession, RegistryFile
-from registry.kept import AGENT, kept_records
+from registry.memory import AGENT_KEY, WRITTEN_FIELD, MemoryReader
 from services.cli import supervision
-from services.cli.fleet import open_fleet_leniently
-from services.cli.look import BusLook
+from services.cli.fleet_option import open_fleet_leniently
 from services.cli.words import ago, plain
+from shared.client.presence import BusLook
+from shared.contract.states import Presence
 from shared.errors import MusterError
 from shared.fleet import Fleet
-from shared.journal import Journal
-from shared.journal.peeking import peek
-from shared.roles import SERVICES
-from shared.states import Presence
-from shared.watched import Stamp, stamp_of
+from shared.messaging.journal import Journal
+from shared.messaging.journal.memory import peek
+from shared.system.files import Stamp, stamp_of
 
 NOT_STARTED = "not_started"
 """The status of an agent that is declared and has no record."""
@@ -27,7 +26,7 @@ REGISTRY, JOURNAL, NOTHING = "registry", "journal", "nothing"
 
 
 @dataclass(frozen=True)
-class Service:
+class ServiceRow:
     name: str
     status: str
     pid: int | None
@@ -53,7 +52,7 @@ class Report:
 
     @property
     def all_up(self) -> bool:
-        wanted = {supervision.SUPERVISOR, *SERVICES}
+        wanted = {supervision.SUPERVISOR, *self.fleet.services}
         return self.bus is not None and not self.faults and wanted <= self.pids.keys()
 
     @property
@@ -79,26 +78,26 @@ class Report:
         record = self.records.get(agent)
         return record.backend if record is not None else self.fleet.agents[agent].backend
 
-    def services(self) -> list[Service]:
+    def services(self) -> list[ServiceRow]:
         """Each process: what it says of itself where a broker tells, else whether it lives."""
         return [self._service(name) for name in (supervision.SUPERVISOR, *supervision.programs(self.fleet))]
 
-    def _service(self, name: str) -> Service:
+    def _service(self, name: str) -> ServiceRow:
         pid = self.pids.get(name)
         said = self.bus.services.get(name) if self.bus else None
         if name == supervision.SUPERVISOR:
-            return Service(name, "up" if pid else "down", pid, "" if pid else "nobody restarts what dies: muster up")
+            return ServiceRow(name, "up" if pid else "down", pid, "" if pid else "nobody restarts what dies: muster up")
         if name == "broker":
-            return Service(name, self.broker, pid, "")
+            return ServiceRow(name, self.broker, pid, "")
         if said is not None and pid == said.pid and said.status is not Presence.OFFLINE:
             age = time.time() - self.bus.service_times[name] if self.bus else 0.0
-            return Service(name, said.status.value, pid, plain(said.reason) or f"heard {ago(age)} ago")
+            return ServiceRow(name, said.status.value, pid, plain(said.reason) or f"heard {ago(age)} ago")
         if pid is not None:
-            return Service(name, "alone", pid, "runs, but the broker does not tell of it")
-        return Service(name, "down", None, "start it with: muster up")
+            return ServiceRow(name, "alone", pid, "runs, but the broker does not tell of it")
+        return ServiceRow(name, "down", None, "start it with: muster up")
 
 
-class Reader:
+class ReportReader:
     """Makes reports; what did not change since the last one is not read again."""
 
     def __init__(self, options: Namespace, *, history: bool = False) -> None:
@@ -118,7 +117,7 @@ class Reader:
         try:
             records = dict(self._file.records())
             history = dict(self._file.history()) if self._history else {}
-            if self._is_behind(faults):
+            if not self._file.is_there or self._is_behind(faults):
                 source, records = self._from_journal(faults)
         except BadRegistry as fault:
             faults.append(str(fault))
@@ -142,7 +141,7 @@ class Reader:
         if stamps == self._asked:
             return self._behind
         try:
-            self._behind = journal.exists() and peek(journal, "registrar", AGENT, "base")
+            self._behind = journal.exists() and peek(journal, "registrar", AGENT_KEY, WRITTEN_FIELD)
             self._asked = stamps
         except MusterError as fault:
             faults.append(str(fault))
@@ -160,4 +159,4 @@ class Reader:
 
 def _kept(journal: Path) -> dict[str, AgentRecord]:
     with closing(Journal(journal, "cli")) as opened:
-        return kept_records(opened.memory("registrar"))
+        return MemoryReader().records(opened.memory("registrar"))

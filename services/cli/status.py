@@ -6,14 +6,13 @@ import sys
 from contextlib import closing
 from datetime import UTC, datetime
 
-from services.cli import exits
-from services.cli.choosing import ACTIVITIES, ANY, DRIFTS, STATUSES, Choice, split
-from services.cli.look import Glance, may_answer
-from services.cli.report import Reader, Report
+from services.cli import exit_codes
+from services.cli.report import Report, ReportReader
+from services.cli.status_filter import ACTIVITIES, ANY, DRIFTS, STATUSES, Choice, split
 from services.cli.status_view import View
 from services.cli.words import Paint
-from shared.roles import SERVICES
-from shared.states import Desired
+from shared.client.presence import Glance, may_answer
+from shared.contract.states import Desired
 
 BROKER_ANSWERS_WITHIN_S = 1.0
 
@@ -46,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         drift=options.drift,
         ended=options.ended,
     )
-    reader = Reader(options, history=choice.ended)
+    reader = ReportReader(options, history=choice.ended)
     if options.watch:
         return _watch(reader, choice, as_json=options.json)
     report = _report(reader)
@@ -56,16 +55,16 @@ def run(options: argparse.Namespace) -> int:
         _put(view.json(indent=2))
     else:
         print(_text(view))
-    return 0 if report.all_up else exits.NOT_ALL_UP
+    return 0 if report.all_up else exit_codes.NOT_ALL_UP
 
 
-def _report(reader: Reader) -> Report:
+def _report(reader: ReportReader) -> Report:
     """Read the files while the broker is being reached."""
     if not may_answer(reader.fleet):
         return reader.report()
     with closing(Glance(reader.fleet)) as glance:
         report = reader.report()
-        expected = [name for name in SERVICES if name in report.pids]
+        expected = [name for name in reader.fleet.services if name in report.pids]
         return report.heard(glance.result(BROKER_ANSWERS_WITHIN_S, expected))
 
 
@@ -80,8 +79,8 @@ def _put(document: bytes) -> None:
     sys.stdout.buffer.write(document + b"\n")
 
 
-def _watch(reader: Reader, choice: Choice, *, as_json: bool) -> int:
-    from services.cli.watching import watch_on_screen, watch_plainly  # noqa: PLC0415 - not for who looks once
+def _watch(reader: ReportReader, choice: Choice, *, as_json: bool) -> int:
+    from services.cli.status_watch import watch_on_screen, watch_plainly  # noqa: PLC0415 - not for who looks once
 
     choice.check(reader.report())
     if as_json:

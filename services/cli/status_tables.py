@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from registry import AgentRecord, EndedSession
-from services.cli.choosing import Choice
-from services.cli.fitting import Column, fitted
 from services.cli.report import REGISTRY, Report
+from services.cli.status_filter import Choice
+from services.cli.tables import Column, fitted
 from services.cli.words import Paint, ago, plain
-from shared.fleet.accounts import account_of
+from shared.fleet.fleet import account_of
 
 AGENTS = (
     Column("AGENT", least=16),

@@ -7,11 +7,10 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from services.cli.cells import cut
-from services.cli.choosing import Choice
-from services.cli.fitting import Column, fitted
 from services.cli.report import JOURNAL, NOTHING, Report
+from services.cli.status_filter import Choice
 from services.cli.status_tables import Tables, fill
+from services.cli.tables import Column, cut, fitted
 from services.cli.words import Paint, plain
 
 SERVICES = (Column("SERVICE"), Column("STATUS"), Column("PID"), Column("", least=20))

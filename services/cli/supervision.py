@@ -13,19 +13,19 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from shared.broker import ensure_credentials
-from shared.broker.private import make_directory, write
+from shared.contract.services import SERVICES
 from shared.errors import MusterError
 from shared.fleet import Fleet
-from shared.lock import holder
-from shared.roles import SERVICES
+from shared.messaging.broker import ensure_credentials
+from shared.system.files import make_directory, write
+from shared.system.lock import holder
 
 SUPERVISOR = "supervisor"
 STOPS_WITHIN_S = 15.0
 
 
 def programs(fleet: Fleet) -> tuple[str, ...]:
-    return SERVICES if fleet.declared.broker.endpoints else ("broker", *SERVICES)
+    return fleet.services if fleet.declared.broker.endpoints else ("broker", *fleet.services)
 
 
 def lock_of(fleet: Fleet, program: str) -> Path:

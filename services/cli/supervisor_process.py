@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from shared.lock import AlreadyRunning, hold
+from shared.system.lock import AlreadyRunning, hold
 
 EXIT_BUSY = 75
 

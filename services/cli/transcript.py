@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from registry import AgentRecord, BadRegistry, RegistryFile
-from services.cli.fleet import open_fleet_leniently
+from services.cli.fleet_option import open_fleet_leniently
 from services.cli.words import Paint, plain
+from shared.agents.transcript import READERS, Speaker, TranscriptEntry
 from shared.errors import MusterError
 from shared.fleet import Fleet
-from shared.fleet.needs import variables_of
-from shared.transcripts import READERS, Entry, Who
+from shared.fleet.launch_needs import variables_of
 
 WIDEST, NARROWEST = 120, 40
 SHORT_LINES = 3
@@ -29,7 +29,7 @@ INDENT = "  "
 
 
 @dataclass(frozen=True)
-class Whereabouts:
+class TranscriptPlace:
     """What is needed to find an agent's transcript."""
 
     format: str
@@ -39,7 +39,7 @@ class Whereabouts:
     """None: the newest of the workspace."""
 
 
-def where_is(fleet: Fleet, agent: str) -> Whereabouts:
+def where_is(fleet: Fleet, agent: str) -> TranscriptPlace:
     """As the agent is recorded, which may differ from how it is declared; else as it is declared."""
     record = recorded(fleet).get(agent)
     name = record.backend if record else fleet.agents[agent].backend
@@ -50,7 +50,7 @@ def where_is(fleet: Fleet, agent: str) -> Whereabouts:
     known = record.conversation if record else None
     reader = READERS.get(backend.transcript or "")
     is_there = known is not None and reader is not None and reader.locate(env, workspace, known) is not None
-    return Whereabouts(backend.transcript or name, env, workspace, known if is_there else None)
+    return TranscriptPlace(backend.transcript or name, env, workspace, known if is_there else None)
 
 
 def recorded(fleet: Fleet) -> Mapping[str, AgentRecord]:
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def find(agent: str, there: Whereabouts, wanted: str | None) -> tuple[Path, str]:
+def find(agent: str, there: TranscriptPlace, wanted: str | None) -> tuple[Path, str]:
     """The file and the conversation in it, or a sentence about what was looked for."""
     reader = READERS.get(there.format)
     if reader is None:
@@ -109,28 +109,28 @@ def find(agent: str, there: Whereabouts, wanted: str | None) -> tuple[Path, str]
     return path, conversation
 
 
-def last_turns(entries: Iterable[Entry], count: int | None) -> Iterator[Entry]:
+def last_turns(entries: Iterable[TranscriptEntry], count: int | None) -> Iterator[TranscriptEntry]:
     """All entries, or those since the last few times that a person spoke."""
     if count is None:
         yield from entries
         return
-    turns: deque[list[Entry]] = deque([[]], maxlen=max(count, 0) or 1)
+    turns: deque[list[TranscriptEntry]] = deque([[]], maxlen=max(count, 0) or 1)
     for entry in entries:
-        if entry.who is Who.USER:
+        if entry.who is Speaker.USER:
             turns.append([])
         turns[-1].append(entry)
     for turn in turns if count > 0 else ():
         yield from turn
 
 
-def _document(entry: Entry) -> dict[str, object]:
+def _document(entry: TranscriptEntry) -> dict[str, object]:
     return {**dataclasses.asdict(entry), "time": entry.time.isoformat() if entry.time else None}
 
 
 # --- for people ---
 
 
-def render(entries: Iterable[Entry], paint: Paint, *, width: int, full: bool) -> Iterator[str]:
+def render(entries: Iterable[TranscriptEntry], paint: Paint, *, width: int, full: bool) -> Iterator[str]:
     """Lines for a terminal: who spoke when, then what. Nothing in them commands the terminal."""
     day, speaker = "", None
     for entry in entries:
@@ -138,29 +138,29 @@ def render(entries: Iterable[Entry], paint: Paint, *, width: int, full: bool) ->
         if local and (today := f"{local:%A, %d %B %Y}") != day:
             day = today
             yield from ("", paint.dim(f"── {day} ──"))
-        speaks = Who.USER if entry.who is Who.USER else Who.AGENT
-        if entry.who is Who.USER or (speaks is not speaker and entry.who is not Who.NOTE):
+        speaks = Speaker.USER if entry.who is Speaker.USER else Speaker.AGENT
+        if entry.who is Speaker.USER or (speaks is not speaker and entry.who is not Speaker.NOTE):
             yield from ("", f"{paint.bold(speaks)} {paint.dim(f'{local:%H:%M:%S}' if local else '')}".rstrip())
-        elif entry.who is Who.AGENT:
+        elif entry.who is Speaker.AGENT:
             yield ""
-        speaker = speaker if entry.who is Who.NOTE else speaks
+        speaker = speaker if entry.who is Speaker.NOTE else speaks
         match entry.who:
-            case Who.USER | Who.AGENT:
+            case Speaker.USER | Speaker.AGENT:
                 yield from wrapped(entry.text, width)
-            case Who.THINKING:
+            case Speaker.THINKING:
                 lines = _at_most(list(wrapped(entry.text, width - 2)), None if full else SHORT_LINES)
                 yield from (paint.dim(f"{INDENT}┊ {line.removeprefix(INDENT)}") for line in lines)
-            case Who.TOOL:
+            case Speaker.TOOL:
                 given = entry.arguments if full else entry.text
                 yield f"{INDENT}▸ {paint.bold(plain(entry.tool))} {one_line(given, None if full else width)}".rstrip()
-            case Who.RESULT:
+            case Speaker.RESULT:
                 yield from _result(entry, paint, width, full=full)
-            case Who.NOTE:
+            case Speaker.NOTE:
                 text = f"{INDENT}— {one_line(entry.text, None)}"
                 yield paint.bad(text) if entry.failed else paint.dim(text)
 
 
-def _result(entry: Entry, paint: Paint, width: int, *, full: bool) -> Iterator[str]:
+def _result(entry: TranscriptEntry, paint: Paint, width: int, *, full: bool) -> Iterator[str]:
     lines = [plain(line.expandtabs()) for line in entry.text.strip("\n").split("\n")]
     shown = lines if full else _at_most(lines, SHORT_LINES)
     for number, line in enumerate(shown):

@@ -5,17 +5,16 @@ import json
 import sys
 import time
 
-from services.cli import exits, supervision
-from services.cli.fleet import is_up, open_fleet, say
-from services.cli.look import look_at_bus
-from shared.broker import find_program
-from shared.broker.private import write
+from services.cli import exit_codes, supervision
+from services.cli.fleet_option import is_up, open_fleet, say
+from shared.client.presence import look_at_bus
+from shared.contract.states import Presence
 from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.fleet.schema import render, schema
-from shared.process import endpoints_of
-from shared.roles import SERVICES
-from shared.states import Presence
+from shared.messaging.broker import find_program
+from shared.runtime.bootstrap import endpoints_of
+from shared.system.files import write
 
 READY_WITHIN_S = 30.0
 
@@ -37,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         say(f"up: {', '.join(supervision.programs(fleet))} (logs in {fleet.home / 'logs'})")
         if look_at_bus(fleet, 1.0) is None:
             say(f"but no broker answers at {', '.join(map(str, endpoints_of(fleet)))}: the services go on by polling")
-            return exits.NOT_ALL_UP
+            return exit_codes.NOT_ALL_UP
     if options.json:
         json.dump(supervision.pids(fleet), sys.stdout)
         print()
@@ -54,14 +53,14 @@ def bring_up(fleet: Fleet) -> None:
         supervision.stop(fleet)
     supervision.start(fleet)
     waiting = _wait_for_services(fleet)
-    if waiting and not (fleet.declared.broker.endpoints and supervision.pids(fleet).keys() >= set(SERVICES)):
+    if waiting and not (fleet.declared.broker.endpoints and supervision.pids(fleet).keys() >= set(fleet.services)):
         raise MusterError(f"not ready after {READY_WITHIN_S:.0f} s: {_why(fleet, waiting)}\nrun: muster doctor")
 
 
 def _wait_for_services(fleet: Fleet) -> list[str]:
     """Wait for the services; answers those that did not come."""
     deadline = time.monotonic() + READY_WITHIN_S
-    waiting = list(SERVICES)
+    waiting = list(fleet.services)
     seen = False
     while waiting and time.monotonic() < deadline:
         seen = seen or is_up(fleet)
@@ -72,7 +71,7 @@ def _wait_for_services(fleet: Fleet) -> list[str]:
         there = bus.services if bus else {}
         waiting = [
             name
-            for name in SERVICES
+            for name in fleet.services
             if name not in there or there[name].status is Presence.OFFLINE or there[name].pid != living.get(name)
         ]
         if waiting:

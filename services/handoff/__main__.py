@@ -5,17 +5,17 @@ import os
 import sys
 
 from registry import RegistryFile
-from services.handoff.looking.git import Git
-from services.handoff.looking.hints import Hints
-from services.handoff.looking.looker import Looker
+from services.handoff.remotes.git import Git
+from services.handoff.remotes.push_hints import PushHints
+from services.handoff.remotes.watcher import RemoteWatcher
 from services.handoff.service import Handoff
-from shared.process import Wiring, serve
+from shared.runtime.bootstrap import ServiceContext, serve
 
 
-def build(wiring: Wiring) -> Handoff:
+def build(wiring: ServiceContext) -> Handoff:
     mirrors = wiring.fleet.home / "mirrors"
-    looker = Looker(mirrors, Git(mirrors, os.environ), wiring.nudge)
-    hints = Hints(looker.look_now)
+    looker = RemoteWatcher(mirrors, Git(mirrors, os.environ), wiring.nudge, wiring.log)
+    hints = PushHints(looker.look_now)
     looker.tidy()
     looker.begin()
     hints.begin()
@@ -24,5 +24,9 @@ def build(wiring: Wiring) -> Handoff:
     return Handoff(wiring.fleet_file, RegistryFile(wiring.fleet.registry), wiring.journal, looker, hints, wiring.log)
 
 
+def main() -> int:
+    return serve(Handoff.name, build)
+
+
 if __name__ == "__main__":
-    sys.exit(serve(Handoff.name, build))
+    sys.exit(main())

@@ -1,19 +1,23 @@
-"""What is remembered of a loop over restarts, as JSON and back."""
+"""What handoff remembers of a loop over restarts, and what one loop is decided from in one turn."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from services.handoff.loops.course import Course
-from services.handoff.loops.errands import Errand
-from shared.turn import Turn
+from services.handoff.loops.phase_actions import PhaseAction
+from services.handoff.loops.phases import PhaseProgress
+from shared.contract.commands import Reply
+from shared.fleet import AgentKind, Fleet
+from shared.fleet.loops import Loop
+from shared.messaging.journal import Journal
+from shared.runtime.turn import Turn
 
 SEEN, DOWN, COURSE, ERRANDS, BOX = "seen:", "down:", "course:", "errands:", "box:"
 TOLD_AT_MOST = 1_000
 
 
 @dataclass(frozen=True)
-class Seen:
+class BranchMemory:
     """A loop's branch as it was last seen."""
 
     address: str
@@ -33,28 +37,28 @@ class Seen:
     """What the status files say."""
     status_told: str = ""
 
-    def with_told(self, keys: Iterable[str], dropped: Collection[str]) -> "Seen":
+    def with_told(self, keys: Iterable[str], dropped: Collection[str]) -> "BranchMemory":
         """The same after commits were told, and others dropped."""
         told = (*self.told, *keys)[-TOLD_AT_MOST:]
         lost = dict.fromkeys([*self.lost, *sorted(dropped)])
         return replace(self, told=told, lost=tuple(lost)[-TOLD_AT_MOST:])
 
 
-class Memory:
+class LoopMemory:
     """One turn's view of it."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
 
-    def seen(self, loop: str) -> Seen | None:
+    def seen(self, loop: str) -> BranchMemory | None:
         kept = self._turn.recall(f"{SEEN}{loop}")
         if not kept:
             return None
-        known = _known(Seen, kept)
+        known = _known(BranchMemory, kept)
         lists = {name: tuple(kept.get(name, ())) for name in ("told", "lost", "inbox")}
-        return Seen(**{**known, **lists})
+        return BranchMemory(**{**known, **lists})
 
-    def keep_seen(self, loop: str, seen: Seen) -> None:
+    def keep_seen(self, loop: str, seen: BranchMemory) -> None:
         self._turn.remember(f"{SEEN}{loop}", asdict(seen))
 
     def down_since(self, loop: str) -> float | None:
@@ -65,18 +69,20 @@ class Memory:
     def keep_down_since(self, loop: str, since: float | None) -> None:
         self._turn.remember(f"{DOWN}{loop}", since)
 
-    def course(self, loop: str) -> Course:
+    def course(self, loop: str) -> PhaseProgress:
         kept = self._turn.recall(f"{COURSE}{loop}")
-        return Course(**{**_known(Course, kept), "stale": tuple(kept["stale"])}) if kept else Course()
+        return (
+            PhaseProgress(**{**_known(PhaseProgress, kept), "stale": tuple(kept["stale"])}) if kept else PhaseProgress()
+        )
 
-    def keep_course(self, loop: str, course: Course) -> None:
+    def keep_course(self, loop: str, course: PhaseProgress) -> None:
         if course != self.course(loop):
             self._turn.remember(f"{COURSE}{loop}", asdict(course))
 
-    def errands(self, loop: str) -> list[Errand]:
-        return [Errand.read(each) for each in self._turn.recall(f"{ERRANDS}{loop}") or []]
+    def errands(self, loop: str) -> list[PhaseAction]:
+        return [PhaseAction.read(each) for each in self._turn.recall(f"{ERRANDS}{loop}") or []]
 
-    def keep_errands(self, loop: str, errands: list[Errand]) -> None:
+    def keep_errands(self, loop: str, errands: list[PhaseAction]) -> None:
         if errands != self.errands(loop):
             self._turn.remember(f"{ERRANDS}{loop}", [each.document() for each in errands] or None)
 
@@ -85,3 +91,39 @@ def _known(kind: type[Any], kept: Mapping[str, Any]) -> dict[str, Any]:
     """What a later version may have kept besides is passed over."""
     names = {each.name for each in fields(kind)}
     return {name: value for name, value in kept.items() if name in names}
+
+
+@dataclass(frozen=True)
+class LoopTurn:
+    turn: Turn
+    memory: LoopMemory
+    fleet: Fleet
+    name: str
+    """Of the loop."""
+    loop: Loop
+
+    @property
+    def now(self) -> float:
+        return self.turn.now.timestamp()
+
+    @property
+    def phases(self) -> list[str]:
+        return [phase.name for phase in self.loop.phases]
+
+    def players(self, kind: AgentKind | None = None) -> list[str]:
+        """Who plays in the loop, of those that the fleet file has."""
+        agents = [agent for agent in dict.fromkeys(self.loop.roles.values()) if agent in self.fleet.agents]
+        return [agent for agent in agents if kind is None or self.fleet.agents[agent].kind is kind]
+
+
+SPAWNER = "spawner"
+
+
+class Replies:
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def to(self, command: str) -> Reply | None:
+        """The answer to a command, by its id; None while there is none."""
+        answer = self._journal.requests.answer_to(command, SPAWNER) if command else None
+        return Reply.model_validate_json(answer) if answer is not None else None

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from services.handoff.loops.errands import Errand
-from services.handoff.loops.wording import KICKOFF, kickoff, of_loop
-from services.handoff.round import Round
-from shared.commands import MAX_PAYLOAD
+from services.handoff.loops.phase_actions import PhaseAction
+from services.handoff.loops.templates import KICKOFF, kickoff, of_loop
+from services.handoff.memory import LoopTurn
+from shared.contract.commands import MAX_PAYLOAD
 from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.fleet.fleet import BadPath
-from shared.fleet.needs import read_text
+from shared.fleet.launch_needs import read_text
 
 LONGEST = MAX_PAYLOAD // 2
 
@@ -18,7 +18,7 @@ class CannotKickOff(MusterError):
     """An agent's prompt for a phase can't be made."""
 
 
-def prompt_of(it: Round, errand: Errand) -> str:
+def prompt_of(it: LoopTurn, errand: PhaseAction) -> str:
     """The prompt, or CannotKickOff."""
     loop, phase = it.loop, it.loop.phases[errand.number - 1]
     path = phase.kickoff or loop.kickoff

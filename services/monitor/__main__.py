@@ -4,28 +4,32 @@ import atexit
 import sys
 
 from registry import RegistryFile
-from services.monitor.health.asking import Asking
+from services.monitor.health.query_runner import QueryRunner
 from services.monitor.service import Monitor
-from shared.hooks.spool import Spool
-from shared.process import Wiring, serve
-from shared.tmux import Tmux
+from shared.agents.hooks.spool import Spool
+from shared.runtime.bootstrap import ServiceContext, serve
+from shared.system.tmux import Tmux
 
 GATHERS_S = 0.05
 """Agents at work call hooks all the time: what comes within so long is heard together."""
 
 
-def build(wiring: Wiring) -> Monitor:
+def build(wiring: ServiceContext) -> Monitor:
     tmux = Tmux(wiring.fleet.declared.tmux.socket, on_change=wiring.nudge)
     spool = Spool(
         wiring.fleet.home / "hooks", lambda said: wiring.log.warning("a hook could not be heard", reason=said)
     )
     spool.listen(lambda: wiring.nudge(GATHERS_S))
-    asking = Asking(wiring.fleet.home / "peeks", wiring.nudge)
+    asking = QueryRunner(wiring.fleet.home / "peeks", wiring.nudge, wiring.log)
     asking.tidy()
     atexit.register(asking.close)
     registry = RegistryFile(wiring.fleet.registry)
     return Monitor(wiring.fleet_file, registry, tmux, wiring.journal, spool, wiring.log, asking)
 
 
+def main() -> int:
+    return serve(Monitor.name, build)
+
+
 if __name__ == "__main__":
-    sys.exit(serve(Monitor.name, build))
+    sys.exit(main())

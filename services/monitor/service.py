@@ -1,39 +1,34 @@
 """Looks at every agent of the fleet, tells what each is doing, and asks the spawner for what its policies want."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from registry import AgentRecord, RegistryFile
-from registry.reading import Records
-from services.monitor.carer import Carer
-from services.monitor.ears import HOOKED, Ears
-from services.monitor.evidence import Source
-from services.monitor.explaining import explanation
-from services.monitor.fusion import Verdict, fuse
-from services.monitor.health.asking import Asking
-from services.monitor.health.peeking import Peeking
-from services.monitor.health.rounds import Rounds, left_alone
-from services.monitor.hearing import Whereabouts
-from services.monitor.rhythm import Rhythm
-from services.monitor.subject import Subject
-from services.monitor.told import TOLD, Question, tell, tell_end, told_of
-from shared.commands import Explain, Peek
-from shared.errors import MusterError
-from shared.events import Data
+from registry.memory import RegistryReader
+from services.monitor.evidence import EvidenceSource
+from services.monitor.evidence.hook_intake import HOOKED, HookIntake, HookOwners
+from services.monitor.explanation import explanation
+from services.monitor.health.peek import PeekRequests
+from services.monitor.health.query_runner import QueryRunner
+from services.monitor.health.rounds import HealthChecks, left_alone
+from services.monitor.policies.runner import PolicyRunner
+from services.monitor.reports import TOLD, ReportedQuestion, tell, tell_end, told_of
+from services.monitor.subject import LookSchedule, Subject
+from services.monitor.verdict import Verdict, fuse
+from shared.agents.hooks.spool import Spool
+from shared.contract.commands import Explain, Peek
+from shared.contract.envelope import Data
+from shared.contract.states import Activity
 from shared.fleet import Backend, Fleet, FleetFile
-from shared.hooks.spool import Spool
-from shared.journal import Journal
-from shared.log import Log
-from shared.processes import Processes
+from shared.messaging.journal import Journal
+from shared.runtime.turn import PendingCommand, Turn
 from shared.screen import read_screen
-from shared.screen.fingerprints import fingerprint
-from shared.states import Activity
-from shared.tmux import Pane, Tmux
-from shared.tmux.server import socket_of
-from shared.topics import AGENT_DRIFT, AGENT_LIFECYCLE, Topic
-from shared.turn import Asked, Turn
+from shared.screen.signs import fingerprint
+from shared.system.log import Log
+from shared.system.processes import Processes
+from shared.system.tmux import Pane, Tmux
+from shared.system.tmux.server import socket_of
 
 RECORDED_WITHIN_S = 5.0
 """What is told of a session that the record does not know yet is not recorded: so long it waits for that."""
@@ -41,9 +36,6 @@ RECORDED_WITHIN_S = 5.0
 
 class Monitor:
     name: ClassVar[str] = "monitor"
-    follows: ClassVar[tuple[Topic, ...]] = ()
-    hints: ClassVar[tuple[Topic, ...]] = (AGENT_LIFECYCLE, AGENT_DRIFT)
-    owns: ClassVar[tuple[Topic, ...]] = ()
 
     def __init__(
         self,
@@ -53,18 +45,19 @@ class Monitor:
         journal: Journal,
         spool: Spool,
         log: Log,
-        asking: Asking,
+        asking: QueryRunner,
     ) -> None:
         self._fleet_file = fleet_file
-        self._records = Records(registry, journal)
+        self._records = RegistryReader(registry, journal)
         self._tmux = tmux
         self._log = log
         self._subjects: dict[str, Subject] = {}
         self._processes: Processes | None = None
-        self._rhythm = Rhythm()
-        self._ears = Ears(spool)
-        self._carer = Carer(journal)
-        self._rounds, self._peeking = Rounds(asking), Peeking(asking)
+        self._rhythm = LookSchedule()
+        self._ears = HookIntake(spool)
+        self.effects = self._ears.effects
+        self._carer = PolicyRunner(journal)
+        self._rounds, self._peeking = HealthChecks(asking), PeekRequests(asking)
         self._unclear: set[str] = set()
         """Agents of which nothing is to be concluded this turn: they are just ending, or not recorded yet."""
 
@@ -80,21 +73,21 @@ class Monitor:
         records = self._records.read(turn)
         panes = self._tmux.glance(fleet.stamp)
         self._meet(turn, fleet, records, panes)
-        known = Whereabouts.of(panes, records, str(socket_of(fleet.declared.tmux.socket)))
+        known = HookOwners.of(panes, records, str(socket_of(fleet.declared.tmux.socket)))
         for agent, subject in self._subjects.items():
-            with self._minding(turn, agent):
+            with turn.isolated(agent):
                 subject.begin(fleet.backends[subject.backend], panes[agent], now)
         self._ears.hear(turn, known, self._subjects)
         self._capture(panes, now)
         for agent, subject in self._subjects.items():
-            with self._minding(turn, agent):
+            with turn.isolated(agent):
                 self._judge(turn, fleet, subject, panes[agent], records.get(agent), now)
         watched = {agent: subject for agent, subject in self._subjects.items() if agent not in self._unclear}
-        self._carer.tend(turn, fleet, watched, panes, records, self._minding)
+        self._carer.tend(turn, fleet, watched, panes, records)
         self._rounds.begin(turn, fleet, panes)
         parked = left_alone(turn, fleet, self._carer)
         for agent, subject in watched.items():
-            with self._minding(turn, agent):
+            with turn.isolated(agent):
                 self._rounds.visit(turn, fleet, subject, panes[agent], records.get(agent), parked)
                 self._tell(turn, fleet, subject, records.get(agent))
         self._ears.remember(turn, self._subjects, panes)
@@ -105,24 +98,13 @@ class Monitor:
                 # Its backend is not known any more.
                 tell(turn, agent, panes[agent].spawn or "", fuse([], now), None, {})
         self._peeking.begin(turn)
-        for asked in turn.asked:
-            if isinstance(asked.command, Explain | Peek):
-                with self._minding(turn, asked.command.agent):
-                    self._serve(turn, asked, asked.command, records, panes)
-                if asked.request.id not in turn.answers.keys() | turn.held.keys():
-                    turn.answer(asked, turn.complaint, code="refused")
-        turn.again_at(turn.now + timedelta(seconds=self._rhythm.next_look_s(now)))
-
-    @contextmanager
-    def _minding(self, turn: Turn, agent: str) -> Iterator[None]:
-        """An agent that is odd in some new way must not hide all others. A source that does not answer is raised."""
-        try:
-            yield
-        except MusterError:
-            raise
-        except Exception as error:  # noqa: BLE001
-            turn.complain(f"what {agent} is doing can't be told: {type(error).__name__}: {error}")
-            self._log.failure(f"could not tell what {agent} is doing", error)
+        for pending in turn.commands:
+            if isinstance(pending.command, Explain | Peek):
+                with turn.isolated(pending.command.agent):
+                    self._serve(turn, pending, pending.command, records, panes)
+                if pending.request.id not in turn.replies.keys() | turn.deferred.keys():
+                    turn.reply(pending, turn.trouble, code="refused")
+        turn.look_again_at(turn.now + timedelta(seconds=self._rhythm.next_look_s(now)))
 
     # --- looking ---
 
@@ -167,7 +149,7 @@ class Monitor:
         verdict = subject.judge(backend, pane, record, now)
         self._rhythm.note(pane, verdict, now)
         if verdict.again_at is not None:
-            turn.again_at(turn.now + timedelta(seconds=max(0.05, verdict.again_at - now)))
+            turn.look_again_at(turn.now + timedelta(seconds=max(0.05, verdict.again_at - now)))
         if (record is None or record.spawn != subject.spawn) and 0 <= now - subject.met < RECORDED_WITHIN_S:
             self._unclear.add(subject.agent)
 
@@ -179,7 +161,7 @@ class Monitor:
         question = self._question(backend, subject, verdict) if verdict.status is Activity.NEEDS_APPROVAL else None
         tell(turn, subject.agent, subject.spawn, verdict, question, subject.hooked.subagents, record)
 
-    def _question(self, backend: Backend, subject: Subject, verdict: Verdict) -> Question | None:
+    def _question(self, backend: Backend, subject: Subject, verdict: Verdict) -> ReportedQuestion | None:
         winner = verdict.winner
         if winner is None:
             return None
@@ -189,13 +171,13 @@ class Monitor:
             for each in verdict.heard
             if each.evidence.says is Activity.NEEDS_APPROVAL
         }
-        return Question(
+        return ReportedQuestion(
             since=winner.at,
             why=winner.why,
-            hook_at=asking.get(Source.HOOKS),
+            hook_at=asking.get(EvidenceSource.HOOKS),
             dialog=reading.dialog_text,
             fingerprint=fingerprint(reading),
-            shown_since=asking.get(Source.SCREEN, 0.0),
+            shown_since=asking.get(EvidenceSource.SCREEN, 0.0),
         )
 
     # --- being asked ---
@@ -203,7 +185,7 @@ class Monitor:
     def _serve(
         self,
         turn: Turn,
-        asked: Asked,
+        pending: PendingCommand,
         command: Explain | Peek,
         records: Mapping[str, AgentRecord],
         panes: Mapping[str, Pane],
@@ -214,14 +196,14 @@ class Monitor:
         if subject is None or verdict is None:
             known = agent in records or agent in panes or agent in fleet.agents
             said = _why_not_watched(agent, records.get(agent), panes.get(agent), is_known=known)
-            self._peeking.refuse(turn, asked, said, code="refused" if known else "unknown_agent")
+            self._peeking.refuse(turn, pending, said, code="refused" if known else "unknown_agent")
             return
         if isinstance(command, Peek):
-            self._peeking.serve(turn, fleet, asked, command, subject, records.get(agent))
+            self._peeking.serve(turn, fleet, pending, command, subject, records.get(agent))
             return
         plans = self._carer.plans(turn, self._fleet_file.fleet, subject)
         found: dict[str, Any] = explanation(turn, subject, self._carer.as_told(turn, agent, verdict), plans)
-        turn.answer(asked, f"{agent} is {verdict.status.value}: {verdict.reason}", **found)
+        turn.reply(pending, f"{agent} is {verdict.status.value}: {verdict.reason}", **found)
 
 
 def _backend_of(fleet: Fleet, agent: str, record: AgentRecord | None, pane: Pane) -> str | None:

@@ -1,4 +1,4 @@
-"""One agent as the monitor watches it: what is known of its program, and the readers of its sources."""
+"""One agent as the monitor watches it: its program, the readers of its sources, and when to look at which."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -9,26 +9,56 @@ from pathlib import Path
 from typing import Any
 
 from registry import AgentRecord
-from services.monitor.evidence import Evidence, Source
-from services.monitor.evidence.hooks import Hooked, take
-from services.monitor.evidence.live_file import LiveFileReader
+from services.monitor.evidence import Evidence, EvidenceSource
+from services.monitor.evidence.hooks import HookState, take
 from services.monitor.evidence.processes import ProcessReader
-from services.monitor.evidence.screen import ScreenReader
-from services.monitor.evidence.title import TitleReader
-from services.monitor.evidence.transcripts import TranscriptReader, reader_for
-from services.monitor.fusion import Verdict, fuse
+from services.monitor.evidence.screen import ScreenReader, TitleReader
 from services.monitor.limits.zones import local_zone
+from services.monitor.verdict import Verdict, fuse
+from shared.agents.claude.identity import live_files
+from shared.agents.claude.live_file import LiveFileReader
+from shared.agents.recognition import program_in, version_of
+from shared.agents.transcript_activity import ActivityReader, reader_for
+from shared.contract.states import Activity
 from shared.fleet import Backend
-from shared.identity.claude import live_files
-from shared.processes import Process, Processes, environment_of, is_there, program_in, version_of
-from shared.states import Activity
-from shared.tmux import Pane
+from shared.system.processes import Process, Processes, environment_of, is_there
+from shared.system.tmux import Pane
+
+BUSY_S, IDLE_S = 0.5, 1.0
+"""Between two looks while something goes on, and while nothing does. Hooks and tmux wake us besides."""
+QUIET_AFTER_S = 5.0
+AGAIN_S = 0.9
+"""An agent at work paints all the time: where better sources say that it works, its screen is read so often."""
+BETTER = (EvidenceSource.HOOKS, EvidenceSource.LIVE_FILE, EvidenceSource.TRANSCRIPT)
+
+
+class LookSchedule:
+    def __init__(self) -> None:
+        self._busy_until = float("-inf")
+
+    def is_due(self, pane: Pane, captured_at: float, verdict: Verdict | None, now: float) -> bool:
+        """Whether a screen may have changed since it was captured. tmux tells the second in which it last did."""
+        if captured_at == float("-inf") or captured_at > now:
+            return True  # it never was, or the clock was set back
+        if pane.activity < int(captured_at):
+            return False
+        winner = verdict.winner if verdict is not None and verdict.status is Activity.WORKING else None
+        return winner is None or winner.source not in BETTER or now - captured_at >= AGAIN_S
+
+    def note(self, pane: Pane, verdict: Verdict, now: float) -> None:
+        at_work = verdict.status in (Activity.WORKING, Activity.STARTING, Activity.NEEDS_APPROVAL)
+        if at_work or now - pane.activity < QUIET_AFTER_S:
+            self._busy_until = now + QUIET_AFTER_S
+
+    def next_look_s(self, now: float) -> float:
+        return BUSY_S if now < self._busy_until else IDLE_S
+
 
 Look = Callable[[], Processes]
 
 SEEKS_S, SEEKS_AT_MOST_S = 0.5, 5.0
 """A program that is not found in its pane is looked for again so soon, and half as often each time."""
-CORRECTS = (Source.LIVE_FILE, Source.TRANSCRIPT, Source.PROCESSES)
+CORRECTS = (EvidenceSource.LIVE_FILE, EvidenceSource.TRANSCRIPT, EvidenceSource.PROCESSES)
 """Sources whose word is good enough to forget what hooks told before."""
 KEEPS_LIVE_FILE = "claude"
 """The kind of agent that says in a file of its own what it is doing."""
@@ -47,7 +77,7 @@ class Subject:
     look: Look
     met: float
     """When it was first seen."""
-    hooked: Hooked = field(default_factory=Hooked)
+    hooked: HookState = field(default_factory=HookState)
     hooked_anew: bool = False
     """Whether that has changed since it was last remembered."""
     process: Process | None = None
@@ -72,7 +102,7 @@ class Subject:
     _sought: int = 0
     _may_live: list[tuple[Process, Path]] = field(default_factory=list)
     _live: LiveFileReader | None = None
-    _transcript: tuple[tuple[object, ...], TranscriptReader | None] | None = None
+    _transcript: tuple[tuple[object, ...], ActivityReader | None] | None = None
     _on_screen: ScreenReader = field(default_factory=ScreenReader)
     _in_title: TitleReader = field(default_factory=TitleReader)
     _zone: tuple[Process | None, tzinfo] | None = None
@@ -86,7 +116,7 @@ class Subject:
         """The same, as it was before a restart, if that is of this session and can be read."""
         if kept is not None and kept.get("spawn") == self.spawn:
             with suppress(TypeError, KeyError, ValueError, AttributeError):
-                self.hooked = Hooked.read(kept.get("hooked"))
+                self.hooked = HookState.read(kept.get("hooked"))
                 self.process = Process(**kept["program"]) if kept.get("program") else None
         return self
 
@@ -121,7 +151,7 @@ class Subject:
 
     def _meet_program(self, found: Process) -> None:
         if self.process is not None and self.process != found and self.hooked.parts:
-            self.hooked, self.hooked_anew = Hooked(), True  # what a program said that is gone counts no longer
+            self.hooked, self.hooked_anew = HookState(), True  # what a program said that is gone counts no longer
         self.process, self.version, self._sought, self._live = found, version_of(found), 0, None
 
     @property
@@ -172,7 +202,7 @@ class Subject:
         """Forget what hooks told that was seen to be otherwise since: a question that was answered, work that was
         interrupted. Else it would be believed again when the other source falls silent."""
         winner = verdict.winner
-        hooks = next((each.evidence for each in verdict.heard if each.evidence.source is Source.HOOKS), None)
+        hooks = next((each.evidence for each in verdict.heard if each.evidence.source is EvidenceSource.HOOKS), None)
         if winner is None or hooks is None or hooks.says is winner.says or winner.at <= hooks.at:
             return
         if winner.source in CORRECTS or hooks.says is Activity.NEEDS_APPROVAL:

@@ -5,11 +5,11 @@ import sys
 from registry import RegistryFile
 from services.reconciler.once import look_dryly, look_once
 from services.reconciler.service import Reconciler
-from shared.process import Wiring, parser_for, serve_fleet
-from shared.tmux import Tmux
+from shared.runtime.bootstrap import ServiceContext, parser_for, serve_fleet
+from shared.system.tmux import Tmux
 
 
-def build(wiring: Wiring) -> Reconciler:
+def build(wiring: ServiceContext) -> Reconciler:
     tmux = Tmux(wiring.fleet.declared.tmux.socket, on_change=wiring.nudge)
     return Reconciler(wiring.fleet_file, RegistryFile(wiring.fleet.registry), tmux, wiring.journal)
 

@@ -15,10 +15,11 @@ from registry import RegistryFile
 from services.reconciler.service import Difference, Reconciler
 from shared.errors import MusterError
 from shared.fleet import FleetFile, find_fleet_file
-from shared.journal import Journal
-from shared.process import Wiring, serve_fleet
-from shared.tmux import Tmux
-from shared.turn import Turn
+from shared.messaging.journal import Journal
+from shared.runtime.bootstrap import ServiceContext, serve_fleet
+from shared.runtime.memory import Memory
+from shared.runtime.turn import Turn
+from shared.system.tmux import Tmux
 
 WITHIN_S = 8.0
 """A drift that waits for its explanation is waited for, but not longer."""
@@ -27,9 +28,9 @@ COPIES = 20
 WAL_HEADER_BYTES = 32
 
 
-def look_once(fleet: str | None, build: Callable[[Wiring], Reconciler]) -> int:
+def look_once(fleet: str | None, build: Callable[[ServiceContext], Reconciler]) -> int:
     """Compare and tell, as the service does, and end."""
-    seen = Seen(build)
+    seen = DryObservation(build)
     deadline = time.monotonic() + WITHIN_S
     code = serve_fleet(fleet, Reconciler.name, seen.built, lambda: seen.all_told() or time.monotonic() > deadline)
     if code == 0:
@@ -37,15 +38,15 @@ def look_once(fleet: str | None, build: Callable[[Wiring], Reconciler]) -> int:
     return code
 
 
-class Seen:
+class DryObservation:
     """What differed in any turn of a run, with what was told in it as new."""
 
-    def __init__(self, build: Callable[[Wiring], Reconciler]) -> None:
+    def __init__(self, build: Callable[[ServiceContext], Reconciler]) -> None:
         self._build = build
         self._service: Reconciler | None = None
         self._told: dict[tuple[str, str], Difference] = {}
 
-    def built(self, wiring: Wiring) -> Reconciler:
+    def built(self, wiring: ServiceContext) -> Reconciler:
         self._service = self._build(wiring)
         self._service.looks_at_all = True
         return self._service
@@ -72,7 +73,9 @@ def look_dryly(fleet: str | None) -> int:
             copy_journal(file.fleet.journal, copy)
             journal, tmux = Journal(copy, Reconciler.name), Tmux(file.fleet.declared.tmux.socket)
             service = Reconciler(file, RegistryFile(file.fleet.registry), tmux, journal, os.environ)
-            turn = Turn(Reconciler.name, datetime.now(UTC), poll=True, heard=[], asked=[], memory=journal.memory())
+            turn = Turn(
+                Reconciler.name, datetime.now(UTC), poll=True, events=[], commands=[], memory=Memory(journal.memory())
+            )
             with closing(journal), closing(tmux):
                 service.compare(turn, thoroughly=True, dry_run=True)
     except MusterError as error:

@@ -1,28 +1,24 @@
 """Compares the record with tmux, processes and the agents' own files, and tells what differs. It changes nothing."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from registry import AgentRecord, RegistryFile
-from registry.reading import Records
-from services.reconciler.decide import DriftKind, drifts_of
-from services.reconciler.observing import Observer, World
-from services.reconciler.patience import Patience
-from services.reconciler.sights import Sight, aspects, event_for, recorded, shared_conversations, unregistered
-from services.reconciler.strangers import Found, Strangers
-from services.reconciler.told import Told, forget_gone
-from shared.commands import Reconcile
-from shared.events import AgentEvent, Data
+from registry.memory import RegistryReader
+from services.reconciler.classification import drifts_of
+from services.reconciler.comparison import Comparison, Observation, shared_conversations
+from services.reconciler.foreign_agents import ForeignAgents, ReportedStranger
+from services.reconciler.observation import Observer, World
+from services.reconciler.reporting import Explanations, ReportedDrifts, forget_gone
+from shared.contract.commands import Reconcile
+from shared.contract.envelope import AgentEvent, Data
 from shared.fleet import Fleet, FleetFile
-from shared.journal import Journal
-from shared.tmux import Tmux
-from shared.topics import AGENT_LIFECYCLE, AGENT_STATE, Topic
-from shared.turn import Asked, Turn
-
-Compared = tuple[AgentRecord | None, Sight, list[str]]
+from shared.messaging.journal import Journal
+from shared.runtime.turn import PendingCommand, Turn
+from shared.system.tmux import Tmux
 
 
 @dataclass(frozen=True)
@@ -45,9 +41,6 @@ class Difference:
 
 class Reconciler:
     name: ClassVar[str] = "reconciler"
-    follows: ClassVar[tuple[Topic, ...]] = ()
-    hints: ClassVar[tuple[Topic, ...]] = (AGENT_LIFECYCLE, AGENT_STATE)
-    owns: ClassVar[tuple[Topic, ...]] = ()
 
     def __init__(
         self,
@@ -58,11 +51,11 @@ class Reconciler:
         own: Mapping[str, str] | None = None,
     ) -> None:
         self._fleet_file = fleet_file
-        self._records = Records(registry, journal)
+        self._records = RegistryReader(registry, journal)
         self._observer = Observer(tmux, dict(os.environ if own is None else own))
-        self._strangers = Strangers(journal)
-        self._patience = Patience(journal, fleet_file.fleet.space)
-        self._agreed: dict[str, Compared] = {}
+        self._strangers = ForeignAgents(journal)
+        self._patience = Explanations(journal, fleet_file.fleet.space)
+        self._agreed: dict[str, Comparison] = {}
         """Agents whose record and world agreed when they were last compared."""
         self.last: list[Difference] = []
         """What differed when it last looked."""
@@ -74,13 +67,13 @@ class Reconciler:
 
     def step(self, turn: Turn) -> None:
         self._fleet_file.refresh()
-        asked = [each for each in turn.asked if isinstance(each.command, Reconcile)]
-        dry_run = bool(asked) and all(each.command.dry_run for each in asked if isinstance(each.command, Reconcile))
-        self.compare(turn, thoroughly=bool(asked) or self.looks_at_all, dry_run=dry_run)
-        for each in asked:
+        pending = [each for each in turn.commands if isinstance(each.command, Reconcile)]
+        dry_run = bool(pending) and all(each.command.dry_run for each in pending if isinstance(each.command, Reconcile))
+        self.compare(turn, thoroughly=bool(pending) or self.looks_at_all, dry_run=dry_run)
+        for each in pending:
             self._answer(turn, each)
         if dry_run:
-            turn.again_at(turn.now)  # what came with it was seen, and not told
+            turn.look_again_at(turn.now)  # what came with it was seen, and not told
 
     def compare(self, turn: Turn, *, thoroughly: bool, dry_run: bool) -> None:
         fleet = self._fleet_file.fleet
@@ -88,8 +81,8 @@ class Reconciler:
         records = self._records.read(turn)  # before the look at tmux
         if not thoroughly:
             self._tell_missing(turn, fleet, records)
-            if turn.told:
-                turn.again_at(turn.now)  # the rest takes longer
+            if turn.emitted:
+                turn.look_again_at(turn.now)  # the rest takes longer
                 return
         world = self._observer.look(fleet, records, turn.now.timestamp(), thoroughly=thoroughly)
         taken = world.panes.keys() | {agent for agent, record in records.items() if record.is_running}
@@ -100,17 +93,17 @@ class Reconciler:
         ]
         if not dry_run:
             self._report_strangers(turn, found)
-        if turn.poll and not dry_run and not turn.complaint:
+        if turn.poll and not dry_run and not turn.trouble:
             forget_gone(turn, world.sights.keys())
         if world.look_again_s is not None:
-            turn.again_at(turn.now + timedelta(seconds=world.look_again_s))
+            turn.look_again_at(turn.now + timedelta(seconds=world.look_again_s))
 
     def _tell_missing(self, turn: Turn, fleet: Fleet, records: Mapping[str, AgentRecord]) -> None:
         """What people wait for most, by the quickest look that there is."""
         stamps = self._observer.stamps(fleet)
         for agent, record in records.items():
             if record.is_running and agent not in stamps:
-                list(self._compare_one(turn, fleet, agent, (record, Sight(), []), dry_run=False))
+                list(self._compare_one(turn, self._comparison(fleet, agent, record, Observation()), dry_run=False))
 
     def _differences(
         self, turn: Turn, fleet: Fleet, records: Mapping[str, AgentRecord], world: World, *, dry_run: bool
@@ -119,69 +112,48 @@ class Reconciler:
         for agent in self._agreed.keys() - world.sights.keys():
             del self._agreed[agent]
         for agent, sight in world.sights.items():
-            compared = (records.get(agent), sight, shared.get(agent, []))
+            compared = self._comparison(fleet, agent, records.get(agent), sight, shared.get(agent, ()))
             known = self._agreed.get(agent)
-            if known is None or not _is_same(known, compared):  # mostly it is; there may be hundreds
-                yield from self._compare_one(turn, fleet, agent, compared, dry_run=dry_run)
+            if known is None or not known.is_same(compared):  # mostly it is; there may be hundreds
+                yield from self._compare_one(turn, compared, dry_run=dry_run)
 
-    def _compare_one(
-        self, turn: Turn, fleet: Fleet, agent: str, compared: Compared, *, dry_run: bool
-    ) -> Iterator[Difference]:
-        record, sight, others = compared
-        seen = aspects(record, sight, others)
-        present = drifts_of(recorded(record), seen)
-        told = Told(turn, agent, record.spawn if record is not None else None)
+    def _comparison(
+        self, fleet: Fleet, agent: str, record: AgentRecord | None, seen: Observation, others: Sequence[str] = ()
+    ) -> Comparison:
+        declared = fleet.agents.get(agent)
+        return Comparison(agent, record, seen, tuple(others), declared.backend if declared is not None else "unknown")
+
+    def _compare_one(self, turn: Turn, compared: Comparison, *, dry_run: bool) -> Iterator[Difference]:
+        agent, record, pane = compared.agent, compared.record, compared.observation.pane
+        present = drifts_of(compared)
+        reported = ReportedDrifts(turn, agent, record.spawn if record is not None else None)
         self._agreed.pop(agent, None)
-        if not present and told.is_empty:
+        if not present and reported.is_empty:
             self._agreed[agent] = compared
-        for kind in present:
-            event = _event(kind, agent, fleet, record, sight, others)
-            difference = Difference(event, told.is_news(kind, event))
+        for drift in present:
+            event = drift.build(compared)
+            difference = Difference(event, reported.is_news(drift, event))
             if difference.news:
-                about = sight.pane or record
-                spawn = about.spawn if about is not None else None
-                waits = self._patience.waits(turn, kind, agent, spawn, sight.pane)
+                about = pane or record
+                waits = self._patience.waits(turn, drift, agent, about.spawn if about is not None else None, pane)
                 difference = Difference(event, news=True, waits=waits)
                 if not waits and not dry_run:
-                    told.tell(kind, event)
+                    reported.tell(drift, event)
             yield difference
         if not dry_run:
-            told.settle(present, seen)
+            reported.settle(present, compared.aspects)
 
-    def _report_strangers(self, turn: Turn, found: list[Found]) -> None:
+    def _report_strangers(self, turn: Turn, found: list[ReportedStranger]) -> None:
         for each in found:
             self._strangers.report(turn, each)
         if turn.poll:
             self._strangers.forget_gone(turn, {each.key for each in found})
             self._patience.forget(turn.now)
 
-    def _answer(self, turn: Turn, asked: Asked) -> None:
+    def _answer(self, turn: Turn, pending: PendingCommand) -> None:
         count = {
             state: sum(each.document()["state"] == state for each in self.last) for state in ("new", "told", "waits")
         }
         words = [f"{number} {state}" for state, number in count.items() if number]
         said = f"{len(self.last)} drifts: {', '.join(words)}" if self.last else "the record and the world agree"
-        turn.answer(asked, said, drifts=[each.document() for each in self.last])
-
-
-def _is_same(one: Compared, other: Compared) -> bool:
-    """Whether nothing has changed since; records and examinations stay the same objects as long as they are good."""
-    return (
-        one[0] is other[0]
-        and one[1].examined is other[1].examined
-        and one[1].pane == other[1].pane
-        and (one[1].transcript, one[1].moved_to) == (other[1].transcript, other[1].moved_to)
-        and one[2] == other[2]
-    )
-
-
-def _event(
-    kind: DriftKind, agent: str, fleet: Fleet, record: AgentRecord | None, sight: Sight, others: list[str]
-) -> AgentEvent:
-    if kind is DriftKind.UNREGISTERED and sight.pane is not None:
-        declared = fleet.agents.get(agent)
-        known = record.backend if record is not None else declared.backend if declared is not None else "unknown"
-        return unregistered(agent, sight.pane, sight.examined.found or known, sight.examined.identity)
-    if record is None:
-        raise ValueError(f"{kind} is told of a record")
-    return event_for(kind, agent, record, sight, others)
+        turn.reply(pending, said, drifts=[each.document() for each in self.last])

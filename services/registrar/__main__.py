@@ -4,11 +4,11 @@ import sys
 
 from registry import RegistryFile
 from services.registrar.service import Registrar
-from shared.process import Wiring, serve
-from shared.watched import watch
+from shared.runtime.bootstrap import ServiceContext, serve
+from shared.system.files import watch
 
 
-def build(wiring: Wiring) -> Registrar:
+def build(wiring: ServiceContext) -> Registrar:
     file = RegistryFile(wiring.fleet.registry)
     watch(file.path, wiring.nudge)
     return Registrar(wiring.fleet_file, file, wiring.journal, wiring.log)

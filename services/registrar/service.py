@@ -1,65 +1,59 @@
-"""Takes in what everybody says and what people write into the file, and keeps the one record of it."""
+"""Folds all events and people's edits of the file into one record of each agent, writes the file and the states."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from registry import AgentRecord, ChangedMeanwhile, RegistryFile
-from registry.kept import KeptReader, kept_records
-from services.registrar.book import Book
-from services.registrar.merging import merge
-from services.registrar.rebuilding import refold
-from services.registrar.wishes import Wishes
-from shared.commands import Forget, Rebuild
+from registry.memory import MemoryReader
+from services.registrar.hand_edits import Wishes, merge
+from services.registrar.ledger import Ledger, refold
+from shared.contract.commands import Forget, Rebuild
+from shared.contract.envelope import Data
+from shared.contract.topics import AGENT_STATE
 from shared.errors import MusterError, Retryable
-from shared.events import Data
 from shared.fleet import FleetFile
-from shared.journal import Journal
-from shared.log import Log
-from shared.topics import AGENT_ACTIVITY, AGENT_DRIFT, AGENT_LIFECYCLE, AGENT_STATE, Topic
-from shared.turn import Asked, Turn
+from shared.messaging.journal import Journal
+from shared.runtime.turn import PendingCommand, Turn
+from shared.system.log import Log
 
-GATHERS_S = 0.03
-"""After a write, what comes gathers for so long: a burst is one write, and a single event waits for nothing."""
-TRIES = 5
-"""So often a write begins anew when somebody saves the file under it."""
-TRIES_AGAIN = timedelta(seconds=0.5)
-VERSIONS = 50
-"""An editor that is left open saves what was there when it began: so many versions of a record are known."""
-SAYS_FOR = timedelta(seconds=60)
-"""How long our state tells that an edit was not taken up as it stands."""
-PRUNES_EVERY = timedelta(seconds=60)
-LATE_SAVES = timedelta(seconds=0.5)
-WRITES_ACTIVITY_EVERY = timedelta(seconds=1)
-"""Agents take up work and end it all the time: the states tell it at once, and the file so often at most."""
+COALESCE_S = 0.03
+"""Events wait this long after a write, so that a burst becomes one write. A single event does not wait."""
+WRITE_ATTEMPTS = 5
+"""How often a write starts again because a person saved the file meanwhile."""
+RETRY_AFTER = timedelta(seconds=0.5)
+VERSIONS_PER_AGENT = 50
+"""An editor saves the version that it opened, maybe long ago: this many versions of a record are known."""
+NOTICE_SHOWN_FOR = timedelta(seconds=60)
+PRUNE_INTERVAL = timedelta(seconds=60)
+LATE_SAVE_AFTER = timedelta(seconds=0.5)
+ACTIVITY_WRITE_INTERVAL = timedelta(seconds=1)
+"""Activity changes all the time: the states show it at once, the file at most this often."""
 
 
 class Registrar:
     name: ClassVar[str] = "registrar"
-    follows: ClassVar[tuple[Topic, ...]] = (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_ACTIVITY)
-    hints: ClassVar[tuple[Topic, ...]] = ()
-    owns: ClassVar[tuple[Topic, ...]] = (AGENT_STATE,)
 
     def __init__(self, fleet_file: FleetFile, file: RegistryFile, journal: Journal, log: Log) -> None:
         self._fleet_file = fleet_file
         self._file = file
         self._journal = journal
         self._log = log
-        self._reader = KeptReader()
+        self._reader = MemoryReader()
         self._wishes = Wishes(journal)
         self._seen: Mapping[str, AgentRecord] = {}
         """The file's records as we last read or wrote them."""
-        self._looked = False
+        self._has_seen = False
         self._touched: dict[str, AgentRecord | None] = {}
-        """What the last turn wrote or took up. It counts once it is seen that the turn was not for nothing."""
-        self._versions: defaultdict[str, deque[AgentRecord]] = defaultdict(lambda: deque(maxlen=VERSIONS))
-        self._shown = kept_records(journal.memory())
-        self._told = dict[str, AgentRecord]()
+        """What the last turn wrote or took up. It counts once the turn is seen to be committed."""
+        self._versions: defaultdict[str, deque[AgentRecord]] = defaultdict(lambda: deque(maxlen=VERSIONS_PER_AGENT))
+        self._shown = self._reader.records(journal.memory())
+        self._published = dict[str, AgentRecord]()
         self._fault = ""
-        self._said = ""
-        self._said_until: datetime | None = None
+        self._notice = ""
+        self._notice_until: datetime | None = None
         self._pruned_at: datetime | None = None
         self._written_at: datetime | None = None
 
@@ -67,118 +61,118 @@ class Registrar:
         return [record.state(agent) for agent, record in self._shown.items()]
 
     def step(self, turn: Turn) -> None:
-        book = Book.open(turn, self._reader)
-        self._note_versions(book)
-        if not book.kept:
-            self._begin_with_file(book)
-        book.fold(turn.heard)
-        for asked in turn.asked:
-            if isinstance(asked.command, Rebuild):
-                self._carry_out(turn, asked, book)
-        self._bring_file_and_book_together(turn, book)
-        book.keep(turn, self._reader)
-        self._show(turn, book)
-        if self._said_until is not None and turn.now < self._said_until:
-            turn.complain(self._said)
+        ledger = Ledger.open(turn, self._reader)
+        self._note_versions(ledger)
+        if not ledger.remembered:
+            self._begin_with_file(ledger)
+        ledger.fold(turn.events)
+        for pending in turn.commands:
+            if isinstance(pending.command, Rebuild):
+                self._carry_out(turn, pending, ledger)
+        self._sync_file(turn, ledger)
+        ledger.remember(turn, self._reader)
+        self._show(turn, ledger)
+        if self._notice_until is not None and turn.now < self._notice_until:
+            turn.degrade(self._notice)
 
-    def _note_versions(self, book: Book) -> None:
-        """See whether what was written last is remembered too; else the file is read as if for the first time."""
+    def _note_versions(self, ledger: Ledger) -> None:
+        """Check that the last turn was committed; if not, the file is read as if for the first time."""
         for agent, record in self._touched.items():
-            kept = book.kept.get(agent)
-            if (kept.record if kept is not None else None) != record:
-                self._looked = False
+            remembered = ledger.remembered.get(agent)
+            if (remembered.record if remembered is not None else None) != record:
+                self._has_seen = False
             elif record is not None:
                 self._note_version(agent, record)
         self._touched = {}
-        for agent in self._versions.keys() - book.records.keys():
+        for agent in self._versions.keys() - ledger.records.keys():
             del self._versions[agent]
 
     def _note_version(self, agent: str, record: AgentRecord) -> None:
         versions = self._versions[agent]
         if versions and record.differs_in_activity_only(versions[-1]):
-            versions.pop()  # a busy agent would soon have driven out all that an editor may have begun with
+            versions.pop()  # a busy agent would soon push out the version that an editor has opened
         versions.append(record)
 
-    def _begin_with_file(self, book: Book) -> None:
-        with suppress(MusterError):  # told when it is read again
-            book.begin_with(self._file.records())
+    def _begin_with_file(self, ledger: Ledger) -> None:
+        with suppress(MusterError):  # reported when it is read again
+            ledger.begin_with(self._file.records())
 
     # --- the file ---
 
-    def _bring_file_and_book_together(self, turn: Turn, book: Book) -> None:
-        """Take up what people wrote, and write what is new. A file that can't be read or written is left for later."""
+    def _sync_file(self, turn: Turn, ledger: Ledger) -> None:
+        """Take up people's edits and write what is new. A file that can't be read or written is tried again later."""
         self._take_up_late_save(turn)
-        for _ in range(TRIES):
+        for _ in range(WRITE_ATTEMPTS):
             try:
-                if not self._take_up_edits(turn, book):
-                    turn.again_at(turn.now + TRIES_AGAIN)
+                if not self._take_up_edits(turn, ledger):
+                    turn.look_again_at(turn.now + RETRY_AFTER)
                     return
-                for refusal in self._wishes.follow(turn, book):
+                for refusal in self._wishes.follow(turn, ledger):
                     self._say(turn, f"registry.yaml: `desired` of {refusal.agent} was put back: {refusal.said}")
-                self._write(turn, book)
+                self._write(turn, ledger)
             except ChangedMeanwhile:
                 continue
             except Retryable:
                 raise
             except OSError as fault:
                 self._complain_of_file(turn, f"{self._file.path} can't be written: {fault.strerror or fault}")
-                turn.again_at(turn.now + TRIES_AGAIN)
-            except MusterError as fault:  # what it holds can't be read, or not be changed
+                turn.look_again_at(turn.now + RETRY_AFTER)
+            except MusterError as fault:  # its content can't be read or changed
                 self._complain_of_file(turn, str(fault))
-                turn.again_at(turn.now + TRIES_AGAIN)
+                turn.look_again_at(turn.now + RETRY_AFTER)
             else:
                 self._fault = ""
             return
-        turn.again_at(turn.now + TRIES_AGAIN)
+        turn.look_again_at(turn.now + RETRY_AFTER)
 
     def _take_up_late_save(self, turn: Turn) -> None:
         try:
             if self._file.take_up_late_save():
-                self._log.info("took up what was saved into the file's earlier self")
+                self._log.info("took up a save into the replaced file")
         except MusterError as fault:
             self._say(turn, str(fault))
         except OSError as fault:
             self._complain_of_file(turn, f"{self._file.path} can't be written: {fault.strerror or fault}")
 
-    def _take_up_edits(self, turn: Turn, book: Book) -> bool:
-        """Take up what people wrote; False while the file seems to be in the middle of being saved."""
+    def _take_up_edits(self, turn: Turn, ledger: Ledger) -> bool:
+        """Take up people's edits; False while an editor seems to be in the middle of a save."""
         theirs = self._file.records()
-        if self._looked and theirs is self._seen:
+        if self._has_seen and theirs is self._seen:
             return True
-        known = self._seen if self._looked else book.bases
-        is_there = self._file.is_there  # one that was removed is written anew
-        taken_out = [agent for agent in book.records if is_there and known.get(agent) and agent not in theirs]
+        known = self._seen if self._has_seen else ledger.written
+        is_there = self._file.is_there  # a removed file is written again from the ledger
+        taken_out = [agent for agent in ledger.records if is_there and known.get(agent) and agent not in theirs]
         if taken_out and not self._file.settled:
             return False
-        if not is_there and book.records:
-            book.ended = {**refold(self._journal, self._fleet_file.fleet.space)[1], **book.ended}
+        if not is_there and ledger.records:
+            ledger.ended = {**refold(self._journal, self._fleet_file.fleet.space)[1], **ledger.ended}
         for agent in taken_out:
-            self._put_back_or_drop(turn, book, agent)
-            self._touched[agent] = book.records.get(agent)
+            self._put_back_or_drop(turn, ledger, agent)
+            self._touched[agent] = ledger.records.get(agent)
         for agent, found in theirs.items():
             before = known.get(agent)
             if found is not before and found != before:
-                self._take_up(turn, book, agent, found, before)
-                self._touched[agent] = book.records.get(agent)
-        self._seen, self._looked = theirs, True
+                self._take_up(turn, ledger, agent, found, before)
+                self._touched[agent] = ledger.records.get(agent)
+        self._seen, self._has_seen = theirs, True
         return True
 
-    def _put_back_or_drop(self, turn: Turn, book: Book, agent: str) -> None:
-        if book.records[agent].is_running:
+    def _put_back_or_drop(self, turn: Turn, ledger: Ledger, agent: str) -> None:
+        if ledger.records[agent].is_running:
             self._say(
                 turn, f"registry.yaml: {agent} runs, so its record was put back; `muster forget {agent}` ends that"
             )
         else:
-            book.put(agent, None)
+            ledger.put(agent, None)
 
-    def _take_up(self, turn: Turn, book: Book, agent: str, theirs: AgentRecord, before: AgentRecord | None) -> None:
-        ours = book.records.get(agent)
+    def _take_up(self, turn: Turn, ledger: Ledger, agent: str, theirs: AgentRecord, before: AgentRecord | None) -> None:
+        ours = ledger.records.get(agent)
         if ours is None:
-            self._take_up_new(turn, book, agent, theirs)
+            self._take_up_new(turn, ledger, agent, theirs)
             return
-        versions = [*self._versions[agent], *book.passed.get(agent, ()), *([before] if before is not None else [])]
+        versions = [*self._versions[agent], *ledger.passed.get(agent, ()), *([before] if before is not None else [])]
         merged = merge(versions, theirs, ours)
-        book.put(agent, merged.record)
+        ledger.put(agent, merged.record)
         if merged.wish is not None:
             self._wishes.ask(turn, agent, merged.wish, ours.desired)
             self._log.info("took up a wish from the file", agent=agent, desired=merged.wish.value)
@@ -196,74 +190,78 @@ class Registrar:
                 " what you want of it stands behind `desired`",
             )
 
-    def _take_up_new(self, turn: Turn, book: Book, agent: str, theirs: AgentRecord) -> None:
-        """An entry that we do not know: somebody wrote it, or it is of a file from elsewhere."""
-        if agent in book.gone:
+    def _take_up_new(self, turn: Turn, ledger: Ledger, agent: str, theirs: AgentRecord) -> None:
+        """An entry that we do not know: a person wrote it, or copied it from another file."""
+        if agent in ledger.gone:
             return
-        owner = next((name for name, each in book.records.items() if theirs.spawn and each.spawn == theirs.spawn), None)
+        owner = next(
+            (name for name, each in ledger.records.items() if theirs.spawn and each.spawn == theirs.spawn), None
+        )
         if owner is None:
-            book.put(agent, theirs)
+            ledger.put(agent, theirs)
             return
-        book.gone.add(agent)
+        ledger.gone.add(agent)
         self._say(
             turn, f"registry.yaml: {agent} was taken out: its session is {owner}'s; an agent can't be renamed here"
         )
 
-    def _write(self, turn: Turn, book: Book) -> None:
-        pruned = self._prune(turn, book)
-        changes = {agent: record for agent, record in book.records.items() if self._is_news(agent, record)}
-        gone = book.gone & self._seen.keys()
-        if not (gone or book.ended or pruned) and self._can_wait(turn, changes):
+    def _write(self, turn: Turn, ledger: Ledger) -> None:
+        pruned = self._prune(turn, ledger)
+        changes = {agent: record for agent, record in ledger.records.items() if self._is_news(agent, record)}
+        gone = ledger.gone & self._seen.keys()
+        if not (gone or ledger.ended or pruned) and self._can_wait(turn, changes):
             changes = {}
-        if changes or gone or book.ended or pruned:
-            self._file.write(changes, gone - changes.keys(), book.ended, pruned)
-            # Not what is there now: somebody may have edited the file since, and that is to be taken up.
+        if changes or gone or ledger.ended or pruned:
+            rewritten = self._file.write(changes, gone - changes.keys(), ledger.ended, pruned)
+            if rewritten:
+                self._say(turn, rewritten_notice(rewritten))
+            # Not what is there now: a person may have edited the file since, and that edit is to be taken up.
             self._seen, self._written_at = self._file.last_good(), turn.now
-            turn.gather(GATHERS_S)
-            turn.again_at(turn.now + LATE_SAVES)  # somebody may save into the file that was just replaced
+            turn.coalesce(COALESCE_S)
+            turn.look_again_at(turn.now + LATE_SAVE_AFTER)  # an editor may save into the replaced file
         self._touched |= dict.fromkeys(gone) | changes
-        book.written()
+        ledger.note_written()
 
     def _can_wait(self, turn: Turn, changes: Mapping[str, AgentRecord]) -> bool:
-        """Whether there is nothing to write but what agents are doing, and that was just written."""
+        """Whether only activity changed, and the file was just written."""
         if not changes or self._written_at is None:
             return False
-        if not timedelta(0) <= turn.now - self._written_at < WRITES_ACTIVITY_EVERY:  # the clock may be set back
+        if not timedelta(0) <= turn.now - self._written_at < ACTIVITY_WRITE_INTERVAL:  # the clock may be set back
             return False
         can_wait = all(record.differs_in_activity_only(self._seen.get(agent)) for agent, record in changes.items())
         if can_wait:
-            turn.again_at(self._written_at + WRITES_ACTIVITY_EVERY)
+            turn.look_again_at(self._written_at + ACTIVITY_WRITE_INTERVAL)
         return can_wait
 
     def _is_news(self, agent: str, record: AgentRecord) -> bool:
         seen = self._seen.get(agent)
         return seen is not record and seen != record
 
-    def _prune(self, turn: Turn, book: Book) -> list[str]:
-        """Now and then, the sessions that ended long ago; records of agents that nobody declares go with them."""
-        if self._pruned_at is not None and turn.now < self._pruned_at + PRUNES_EVERY:
+    def _prune(self, turn: Turn, ledger: Ledger) -> list[str]:
+        """The sessions that ended long ago, once per interval. Records of undeclared agents are dropped with them."""
+        if self._pruned_at is not None and turn.now < self._pruned_at + PRUNE_INTERVAL:
             return []
         self._fleet_file.refresh()
         fleet = self._fleet_file.fleet
         before = turn.now - timedelta(seconds=fleet.declared.registry.keep_ended_s)
-        for agent, record in list(book.records.items()):
+        for agent, record in list(ledger.records.items()):
             if agent not in fleet.agents and not record.is_running and (record.ended or record.since) < before:
-                book.put(agent, None)
-                turn.ask(Forget(agent=agent, spawn=record.spawn), "it ended long ago")
-        book.ended = {spawn: each for spawn, each in book.ended.items() if each.ended >= before}
+                ledger.put(agent, None)
+                turn.send_command(Forget(agent=agent, spawn=record.spawn), "it ended long ago")
+        ledger.ended = {spawn: each for spawn, each in ledger.ended.items() if each.ended >= before}
         self._pruned_at = turn.now
         return self._file.ended_before(before)
 
-    def _carry_out(self, turn: Turn, asked: Asked, book: Book) -> None:
-        """Rebuild: all that is known is forgotten, and known again from what was told."""
+    def _carry_out(self, turn: Turn, pending: PendingCommand, ledger: Ledger) -> None:
+        """Rebuild: forget everything, and fold the journal's events again."""
         try:
             aside = self._file.set_aside()
         except OSError as error:
-            turn.answer(asked, f"{self._file.path} can't be set aside: {error.strerror or error}", code="refused")
+            turn.reply(pending, f"{self._file.path} can't be set aside: {error.strerror or error}", code="refused")
             return
         records, ended = refold(self._journal, self._fleet_file.fleet.space)
-        book.begin_anew(records, ended)
-        self._seen, self._looked = {}, True
+        ledger.begin_anew(records, ended)
+        self._seen, self._has_seen = {}, True
         self._pruned_at = None
         was = f"; the old file is {aside.name}" if aside else ""
         said = (
@@ -271,26 +269,34 @@ class Registrar:
             f"{was}; what runs in tmux beside these is told by the reconciler"
         )
         self._log.info("rebuilt the registry", agents=len(records), ended=len(ended))
-        turn.answer(asked, said, agents=sorted(records))
+        turn.reply(pending, said, agents=sorted(records))
 
-    # --- what is said ---
+    # --- states and notices ---
 
-    def _show(self, turn: Turn, book: Book) -> None:
-        """Say what is new, be it from an event or from a person's edit of the file."""
-        for agent, record in book.records.items():
-            if self._told.get(agent) != record:
-                turn.show(record.state(agent))
-        for agent in self._shown.keys() - book.records.keys():
-            turn.withdraw(AGENT_STATE, agent=agent)
-        self._told = self._shown = dict(book.records)
+    def _show(self, turn: Turn, ledger: Ledger) -> None:
+        """Publish each state that changed, by an event or by a person's edit."""
+        for agent, record in ledger.records.items():
+            if self._published.get(agent) != record:
+                turn.publish_state(record.state(agent))
+        for agent in self._shown.keys() - ledger.records.keys():
+            turn.clear_state(AGENT_STATE, agent=agent)
+        self._published = self._shown = dict(ledger.records)
 
     def _complain_of_file(self, turn: Turn, fault: str) -> None:
-        turn.complain(fault)
+        turn.degrade(fault)
         if fault != self._fault:
             self._fault = fault
             self._log.error("the registry file is left as it is", reason=fault)
 
     def _say(self, turn: Turn, said: str) -> None:
-        """Tell a person that an edit was not taken up as it stands, for a while."""
-        self._log.warning("an edit was not taken up as it stands", reason=said)
-        self._said, self._said_until = said, turn.now + SAYS_FOR
+        """Show people for a while what we did with their edit."""
+        self._log.warning("changed a person's edit", reason=said)
+        self._notice, self._notice_until = said, turn.now + NOTICE_SHOWN_FOR
+
+
+def rewritten_notice(names: Sequence[str]) -> str:
+    """What was rewritten, and why."""
+    return (
+        f"registry.yaml: {', '.join(names)} was rewritten in plain block style, because flow style, anchors, aliases"
+        " and tags can't be edited in place; check whether comments inside were lost"
+    )

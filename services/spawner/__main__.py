@@ -3,31 +3,31 @@
 import sys
 from functools import partial
 
-from services.spawner.carrying_out import SessionCommands
-from services.spawner.keeping import Keeper
-from services.spawner.logs import LogKeeper
-from services.spawner.presses import Presses
-from services.spawner.records import Records
+from services.spawner.commands.sessions import SessionCommands
 from services.spawner.service import Spawner
-from services.spawner.texts import Texts
-from services.spawner.typist import Typist
-from shared.process import Wiring, serve
-from shared.tmux import Tmux
+from services.spawner.sessions.conversations import ConversationRecords
+from services.spawner.sessions.keeper import SessionKeeper
+from services.spawner.sessions.output_logs import LogKeeper
+from services.spawner.typing.keys import KeyPresses
+from services.spawner.typing.queue import TypingQueue
+from services.spawner.typing.texts import TextDelivery
+from shared.runtime.bootstrap import ServiceContext, serve
+from shared.system.tmux import Tmux
 
 NOT_URGENT_S = 0.03
 """What tmux tells is seldom for the spawner: who tells people of it goes first, and a burst of it is one look."""
 
 
-def build(wiring: Wiring) -> Spawner:
+def build(wiring: ServiceContext) -> Spawner:
     fleet = wiring.fleet
     tmux = Tmux(fleet.declared.tmux.socket, on_change=partial(wiring.nudge, within_s=NOT_URGENT_S))
     wiring.fleet_file.watch(wiring.nudge)
     settings = fleet.declared.logs
     logs = LogKeeper(tmux, fleet.logs, max_bytes=int(settings.max_mb * 1_000_000), keep=settings.keep)
-    records = Records()
-    keeper = Keeper(tmux, logs.path_for, records.conversation, log=wiring.log)
+    records = ConversationRecords()
+    keeper = SessionKeeper(tmux, logs.path_for, records.conversation, log=wiring.log)
     commands = SessionCommands(tmux, keeper, records.purge)
-    typist = Typist(Texts(tmux, records), Presses(tmux))
+    typist = TypingQueue(TextDelivery(tmux, records), KeyPresses(tmux))
     return Spawner(wiring.fleet_file, tmux, keeper, commands, typist, logs, wiring.log)
 
 

@@ -1,10 +1,13 @@
 """How to run one kind of agent: data, never code. Every field can be overridden in the fleet file."""
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import Field
 
+from shared.agents.parts import programs_with
+from shared.contract.ids import Id
+from shared.fleet.screen_rules import Dialog, ScreenRules, Sign, TitleRule
 from shared.fleet.section import (
     KeyName,
     MoreThanNoSeconds,
@@ -15,29 +18,36 @@ from shared.fleet.section import (
     VariablePattern,
     Variables,
 )
-from shared.fleet.signs import Dialog, Screen, Sign, TitleRule
-from shared.ids import Id
 
 __all__ = [
-    "Ask",
     "Backend",
-    "Deliver",
     "Dialog",
-    "Hooks",
+    "ForkRules",
+    "HookRules",
     "ModelChoice",
-    "Resume",
-    "Screen",
+    "PromptDelivery",
+    "ResumeRules",
+    "ScreenRules",
     "Sign",
     "TitleRule",
-    "Typing",
+    "TypingRules",
 ]
 
+
+if TYPE_CHECKING:
+    HooksKind: TypeAlias = str
+    ForkKind: TypeAlias = str
+    TranscriptKind: TypeAlias = str
+else:
+    HooksKind = Literal[programs_with("hooks.py")]
+    ForkKind = Literal[programs_with("fork.py")]
+    TranscriptKind = Literal[programs_with("transcript.py")]
 
 UNSAID: Any = ""
 """What is left to the backend that this one is laid over; where none says it, `check` tells of it."""
 
 
-class Deliver(StrEnum):
+class PromptDelivery(StrEnum):
     """How the first prompt reaches the agent."""
 
     ARG = "arg"  # on its command line: `prompt_args`
@@ -54,7 +64,7 @@ class ModelChoice(Section):
     """The variable that is set to it."""
 
 
-class Resume(Section):
+class ResumeRules(Section):
     """How an earlier conversation is taken up again."""
 
     args: list[str] = []
@@ -71,7 +81,7 @@ class Resume(Section):
     """After a refusal: begin a new conversation with the agent's prompt, or leave it down."""
 
 
-class Typing(Section):
+class TypingRules(Section):
     """How to type into the agent's terminal."""
 
     submit: list[KeyName] = ["Enter"]
@@ -100,13 +110,13 @@ class Typing(Section):
     """What is typed then."""
 
 
-class Hooks(Section):
+class HookRules(Section):
     """How the agent is told, for one run, to tell Muster what it does; its user's settings are not touched.
 
     `{hooks_file}` is a file that says so, `{hooks}` the same text itself.
     """
 
-    kind: Literal["claude", "codex", "gemini"] = UNSAID
+    kind: HooksKind = UNSAID
     """Whose hooks they are; needed, unless a shipped backend says it."""
     args: list[str] = []
     """Words for the command line, in place of `{hooks_args}`."""
@@ -114,13 +124,13 @@ class Hooks(Section):
     """Variables."""
 
 
-class Ask(Section):
+class ForkRules(Section):
     """How a copy of the agent's conversation is asked how the work is; the agent itself is left alone.
 
     `{binary} {session} {question} {model} {schema} {scratch} {transcript}` and those of the backend are filled in.
     """
 
-    kind: Literal["claude", "codex", "opencode", "gemini", "demo"] = UNSAID
+    kind: ForkKind = UNSAID
     """Who makes the copy and reads the answer; needed, unless a shipped backend says it."""
     argv: list[str] = []
     """The command line; needed. Where it has no `{question}`, that is the standard input. `{model_args}` stands for the
@@ -160,28 +170,28 @@ class Backend(Section):
     """The command line; a word such as `{model_args}` stands for the list, which may be empty."""
     extra_args: list[str] = []
     """More of it, for what you want to add."""
-    deliver: Deliver = Deliver.PASTE
+    deliver: PromptDelivery = PromptDelivery.PASTE
     """The first prompt: `arg` on the command line, `paste` into the input box, `exec` in a file."""
     prompt_args: list[str] = ["{prompt}"]
     """With `deliver: arg`, when there is a prompt."""
     fresh_args: list[str] = []
     """For a new conversation. With `{session}` Muster chooses the id of it, a UUID."""
     model: ModelChoice = ModelChoice()
-    resume: Resume = Resume()
+    resume: ResumeRules = ResumeRules()
     process: list[str] = []
     """What the agent's process is called; default: the binary."""
     env: Variables = {}
     """Variables for every agent of this kind."""
     env_from: list[VariablePattern] = []
     """Variables that it may see of Muster's own environment, beside those that all may."""
-    transcript: Literal["claude", "codex", "gemini", "opencode"] | None = None
+    transcript: TranscriptKind | None = None
     """The format in which it keeps its conversations."""
-    hooks: Hooks | None = None
+    hooks: HookRules | None = None
     """How it tells what it does; null: it does not."""
-    ask: Ask | None = None
+    ask: ForkRules | None = None
     """How a copy of its conversation is asked how the work is; null: it is not."""
-    typing: Typing = Typing()
-    screen: Screen = Screen()
+    typing: TypingRules = TypingRules()
+    screen: ScreenRules = ScreenRules()
     titles: dict[Id, TitleRule | None] = {}
     """What the terminal's title tells; the first that matches counts. `null` takes a shipped one away."""
     ready_within_s: MoreThanNoSeconds = 60.0

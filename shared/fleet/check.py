@@ -1,18 +1,22 @@
-"""What no single key can show to be wrong: names that lead nowhere, places that are not allowed."""
+"""Checks of a fleet file that need more than one key: names that lead nowhere, directories that are not allowed, and
+rules for screens and titles that fail on their own samples.
+
+Tests run the shipped rules on their samples; only the user's own rules are checked when a file is read.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shared.fleet.agent import Kind
 from shared.fleet.backend import Backend
-from shared.fleet.check_rules import check_rules
+from shared.fleet.declaration import AgentKind
 from shared.fleet.faults import Faults, allowed, bad, shown
 from shared.fleet.fleet import SIDE_SERVICE, BadPath, Fleet
 from shared.fleet.loops import OF_COMMIT, OF_INBOX, OF_PHASE, Loop
-from shared.fleet.shipped import shipped
-from shared.tmux.panes import KEEPER
+from shared.fleet.profiles import shipped
+from shared.fleet.screen_rules import Dialog, LimitWarning, Sign, TitleRule
+from shared.system.tmux.requests import KEEPER
 
 Found = Iterator[tuple[tuple[Any, ...], str]]
 """Where, and what is wrong there."""
@@ -87,7 +91,7 @@ def _agents(fleet: Fleet) -> Found:
             where = (section, name) if name else (section,)
             if agent.backend not in known:
                 yield (*where, "backend"), f"there is no backend {agent.backend!r}; {allowed(agent.backend, known)}"
-            if agent.kind is Kind.SERVICE:
+            if agent.kind is AgentKind.SERVICE:
                 yield (*where, "kind"), "commands that are no agents are declared under `services`"
 
 
@@ -176,7 +180,7 @@ def _loop(fleet: Fleet, loop: Loop) -> Found:
             yield where, f"no role of this loop and no agent; {allowed(to, [*roles, *agents])}"
     yield from _phases(fleet, loop, roles)
     yield from _templates(loop)
-    tasks = [agent for agent in agents if fleet.agents[agent].kind is Kind.TASK]
+    tasks = [agent for agent in agents if fleet.agents[agent].kind is AgentKind.TASK]
     if loop.on_complete is not None and loop.on_complete not in tasks:
         yield ("on_complete",), f"it must be an agent of kind task; {allowed(loop.on_complete, tasks)}"
 
@@ -190,7 +194,7 @@ def _phases(fleet: Fleet, loop: Loop, roles: Sequence[str]) -> Found:
             where = ("phases", place, "models", role)
             if role not in roles:
                 yield where, f"no role of this loop; {allowed(role, roles)}"
-            elif (agent := fleet.agents.get(loop.roles[role])) is not None and agent.kind is not Kind.LOOP:
+            elif (agent := fleet.agents.get(loop.roles[role])) is not None and agent.kind is not AgentKind.LOOP:
                 yield where, "only an agent of kind loop is started anew for a phase, and so on another model"
     for role in loop.role_prompts:
         if role not in roles:
@@ -211,3 +215,91 @@ def _templates(loop: Loop) -> Found:
     for name in re.findall(r"\{([a-z_]\w*)\}", loop.done):
         if name not in OF_PHASE:
             yield ("done",), f"{{{shown(name)}}} is nothing that can be filled in; {allowed(name, sorted(OF_PHASE))}"
+
+
+Named = Sign | TitleRule | LimitWarning
+Rule = Named | Dialog
+
+
+def check_rules(declared: Backend, whole: Backend, base: Backend) -> Found:
+    """`declared` as it was written, `whole` with what it was laid over: `base`."""
+    for name, sign in declared.screen.signs.items():
+        found = _rule(name, sign, whole.screen.signs.get(name), base.screen.signs, whole)
+        yield from ((("screen", "signs", name, *place), said) for place, said in found)
+    for name, warning in declared.screen.warnings.items():
+        found = _rule(name, warning, whole.screen.warnings.get(name), base.screen.warnings, whole)
+        yield from ((("screen", "warnings", name, *place), said) for place, said in found)
+    for name, title in declared.titles.items():
+        found = _rule(name, title, whole.titles.get(name), base.titles, whole)
+        yield from ((("titles", name, *place), said) for place, said in found)
+    for at, dialog in enumerate(declared.screen.dialogs):
+        found = _dialog(dialog, [each.id for each in declared.screen.dialogs[:at]], whole, base)
+        yield from ((("screen", "dialogs", at, *place), said) for place, said in found)
+
+
+def _rule(
+    name: str,
+    written: Named | None,
+    rule: Named | None,
+    below: Mapping[str, Named | None],
+    backend: Backend,
+) -> Found:
+    if written is None:
+        if name not in below:
+            yield (), f"it is empty, which takes a rule away, but there is none; {allowed(name, sorted(below))}"
+        return
+    if isinstance(rule, LimitWarning):
+        if not rule.match:
+            yield (), "a warning needs `match`"
+            return
+    elif rule is None or rule.says is None or not rule.match:
+        yield (), "a rule needs `says` and `match`"
+        return
+    yield from _reason(rule)
+    yield from _samples(written, rule, backend)
+
+
+def _dialog(written: Dialog, earlier: list[str], whole: Backend, base: Backend) -> Found:
+    known = sorted(each.id for each in base.screen.dialogs)
+    if written.id in earlier:
+        yield ("id",), f"there is another dialog {written.id!r} above; choose another name"
+        return
+    if written.match is None:
+        if written.id not in known:
+            said = "it is empty, which takes a dialog away, but there is none"
+            yield ("match",), f"{said} {written.id!r}; {allowed(written.id, known)}"
+        return
+    dialog = next(each for each in whole.screen.dialogs if each.id == written.id)
+    if not dialog.match or not dialog.says:
+        yield (), "a dialog needs `match` and `says`"
+        return
+    yield from _samples(written, dialog, whole)
+
+
+def _samples(written: Rule, rule: Rule, backend: Backend) -> Found:
+    """Those that were written beside a rule; `rule` is what came of it."""
+    for key, samples, expected in (("yes", written.yes, True), ("no", written.no, False)):
+        for place, sample in enumerate(samples):
+            if _fits(rule, sample, backend) is not expected:
+                said = "does not match this sample" if expected else "matches this sample, which it must not"
+                yield (key, place), f"the rule {said}"
+
+
+def _reason(rule: Named) -> Found:
+    if isinstance(rule, Sign):
+        groups = sorted(re.compile(rule.match).groupindex)
+        for name in re.findall(r"\{(\w+)\}", rule.reason):
+            if name not in groups:
+                yield ("reason",), f"{{{name}}} is no group of `match`; {allowed(name, groups)}"
+
+
+def _fits(rule: Rule, sample: str, backend: Backend) -> bool:
+    from shared.screen import fits_title, shows_dialog, shows_sign  # noqa: PLC0415 - it needs the models of this package
+
+    match rule:
+        case Sign() | LimitWarning():
+            return shows_sign(backend.screen, rule, sample)
+        case Dialog():
+            return shows_dialog(backend.screen, rule, sample)
+        case TitleRule():
+            return fits_title(rule, sample)

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from shared.contract.ids import ID_PATTERN, as_id
 from shared.errors import MusterError
+from shared.fleet.declaration import Declaration
 from shared.fleet.loops import PATH_IN_REPOSITORY
-from shared.fleet.model import Declaration
+from shared.fleet.policies import CRON
 from shared.fleet.section import KEY_NAME, NO_CONTROL_CHARACTERS, VARIABLE, VARIABLES
-from shared.fleet.watch import CRON
-from shared.ids import ID_PATTERN, as_id
-from shared.yaml_text import line_of
+from shared.system.yaml_text import line_of
 
 UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
 MOST_SENTENCES = 20

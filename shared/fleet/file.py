@@ -11,11 +11,11 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
 from shared.fleet.check import check
+from shared.fleet.declaration import Declaration
 from shared.fleet.faults import BadFleetFile, Faults, bad, shown
 from shared.fleet.fleet import Fleet
-from shared.fleet.model import Declaration
-from shared.watched import stamp_of, watch
-from shared.yaml_text import NotYaml, load
+from shared.system.files import stamp_of, watch
+from shared.system.yaml_text import NotYaml, load
 
 FILE_NAME = "fleet.yaml"
 LARGEST = 1024 * 1024

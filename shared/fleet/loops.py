@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from shared.contract.ids import Id
 from shared.fleet.section import NO_CONTROL_CHARACTERS, MoreThanNoSeconds, Regex, Seconds, Section
-from shared.ids import Id
 
 PATH_IN_REPOSITORY = r"^[^/].*$"
 

@@ -17,8 +17,7 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from shared.fleet.agent import Kind
-from shared.fleet.model import Declaration
+from shared.fleet.declaration import AgentKind, Declaration
 from shared.fleet.section import Section
 from shared.generated import publish
 
@@ -81,7 +80,7 @@ def schema() -> Schema:
     for name, found in definitions.items():
         found["title"] = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
         found.update(RULES.get(name, {}))
-    definitions[Kind.__name__]["enum"].remove(Kind.SERVICE.value)
+    definitions[AgentKind.__name__]["enum"].remove(AgentKind.SERVICE.value)
     whole = _readable(made)
     for key in MAY_BE_BARE:
         names = whole["properties"][key]

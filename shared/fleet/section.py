@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints, ValidationInfo
 
-from shared.tmux.panes import KEY
+from shared.system.tmux.requests import KEY
 
 
 class Section(BaseModel):

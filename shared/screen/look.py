@@ -1,28 +1,29 @@
-"""One look at a screen: its input box, a dialog, and where a sign stands. What is not asked for is not worked out.
+"""One look at a screen: its input box, a dialog, and where a sign stands. Each is computed when it is first asked for.
 
-A dialog stands in the place of the input box: where the box is whole, a dialog above it is only quoted, unless its rule
-says that it stands over the box. A sign counts only in its part of the screen and in its style: what an agent quotes
-stands elsewhere, or looks different.
+A dialog replaces the input box: where the box is whole, a dialog above it is only quoted, unless its rule says that it
+covers the box. A sign counts only in its part of the screen and in its style: quoted text stands elsewhere, or looks
+different.
 """
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
 
-from shared.fleet.signs import Below, Dialog, LimitWarning, Sign, Style
-from shared.fleet.signs import Screen as Rules
-from shared.screen.backgrounds import Backgrounds, column
-from shared.screen.box import find_box, text_in
-from shared.screen.patterns import compiled
-from shared.screen.styles import FAINT, LETTERS, colours, unstyle
-from shared.states import Activity
-from shared.versions import matches
+from shared.contract.states import Activity
+from shared.fleet.backend import Backend
+from shared.fleet.screen_rules import Below, Dialog, LimitWarning, Sign, Style
+from shared.fleet.screen_rules import ScreenRules as Rules
+from shared.fleet.section import KEY_NAME
+from shared.fleet.version_ranges import matches
+from shared.screen.box import compiled, find_box, text_in
+from shared.screen.styles import FAINT, LETTERS, Backgrounds, colours, column, unstyle
 
 MOST_CHARACTERS = 40_000
 """Of the bottom of a screen. With it a rule costs little, unless it goes back and forth over the same text without end:
 that nothing can stop here, so the samples of a rule that a person wrote are tried when the fleet file is read."""
 
 
-class Look:
+class ScreenLook:
     """A screen by the rules for one version of the program; where that is not known, by all rules."""
 
     def __init__(self, rules: Rules, screen: str, version: str | None) -> None:
@@ -174,3 +175,44 @@ class Look:
 
 def _bottom(text: str, rows: int) -> str:
     return "\n".join(text[-MOST_CHARACTERS:].split("\n")[-rows:])
+
+
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenReading:
+    """What is on a screen, as far as delivering a text is concerned."""
+
+    box: str | None
+    """What is in the input box; None when there is no box to type into."""
+    dialog: Dialog | None
+    working: bool
+    dialog_text: str = ""
+    """The dialog as it stands there, to tell one from the next."""
+    leave: tuple[str, ...] = ()
+    """What to press to leave the dialog with nothing bought, changed or called off; none: only a person can."""
+    resume: tuple[str, ...] = ()
+    """What to press to have the agent go on with what was refused."""
+
+    @property
+    def empty(self) -> bool:
+        return self.box is not None and not self.box.strip()
+
+
+def _filled(keys: list[str], place: re.Match[str]) -> tuple[str, ...]:
+    """Keys with what the rule's groups matched in them; none at all where one of those is not there."""
+    groups = {name: found for name, found in place.groupdict().items() if found}
+    filled = tuple(PLACEHOLDER.sub(lambda each: groups.get(each[1], ""), key) for key in keys)
+    return filled if all(re.fullmatch(KEY_NAME, key) for key in filled) else ()
+
+
+def read_screen(backend: Backend, screen: str, version: str | None = None) -> ScreenReading:
+    """Read a styled screen. Rules for other versions of the program don't count; where it is not known, all do."""
+    look = ScreenLook(backend.screen, screen, version)
+    working = look.work is not None
+    if look.dialog is not None:
+        dialog, place = look.dialog
+        keys = (_filled(each, place) for each in (dialog.leave, dialog.resume))
+        return ScreenReading(None, dialog, working, look.from_there(place), *keys)
+    return ScreenReading(look.box, None, working)

@@ -1,15 +1,40 @@
-"""The styles of a captured screen: what is faint, and what colour it has.
+"""The styles of a captured screen: what is faint, what colour and which background each character has.
 
-A screen is text as tmux captures it with styles. What is read is the text without them, and beside it a second text of
-the same length that tells of each character how it looks: a place in one is the same place in the other.
+A screen is text as tmux captures it with styles. It is split into the plain text and a second text of the same length
+that says how each character looks: an offset in one is the same offset in the other. Text that an agent merely quotes
+has the background of what is around it.
 """
 
 import colorsys
 import re
+import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-from shared.fleet.signs import Style
+from shared.fleet.screen_rules import Style
+
+
+@lru_cache(maxsize=4096)
+def width(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def columns(text: str) -> int:
+    return len(text) if text.isascii() else sum(map(width, text))
+
+
+def fitting(row: str, room: int) -> int:
+    """How many characters of a row are within so many columns."""
+    if row.isascii():
+        return room
+    for place, character in enumerate(row):
+        room -= width(character)
+        if room < 0:
+            return place
+    return len(row)
+
 
 SGR = re.compile(r"\x1b\[([0-9;:]*)m")
 OTHER_ESCAPE = re.compile(
@@ -158,3 +183,56 @@ def _of_rgb(red: int, green: int, blue: int) -> Style | None:
     if saturation < COLOURED or value < DARK:
         return Style.GREY if DARK <= value < LIGHT else None
     return next((colour for limit, colour in HUES if hue * 360 <= limit), Style.RED)
+
+
+class Backgrounds:
+    """Of a captured screen: a letter for each column of each row."""
+
+    def __init__(self, screen: str) -> None:
+        self._rows = _rows(screen)
+
+    def is_panel(self, row: int, start: int, end: int) -> bool:
+        """Whether these columns of a row have a background of their own, and those above and below them the same."""
+        around = self._rows[row - 1 : row + 2] if row else []
+        own = {each for line in around for each in line[start:end]}
+        if len(around) != 3 or len(own) != 1 or any(len(line) < end for line in around):
+            return False
+        return not own & set(self._rows[row][:1])
+
+    def at(self, row: int, start: int, end: int) -> set[str]:
+        return set(self._rows[row][start:end]) if row < len(self._rows) else set()
+
+
+def column(plain: str, place: int) -> int:
+    """In which column of its row a place of a text is."""
+    return columns(plain[plain.rfind("\n", 0, place) + 1 : place])
+
+
+def _rows(screen: str) -> list[str]:
+    texts, codes = pieces(screen)
+    state, letters = ("", False), {("", False): "a"}
+    drawn = []
+    for text, code in zip(texts, [None, *codes], strict=True):
+        state = state if code is None else _after(code, *state)
+        letter = letters.setdefault(state, chr(ord("a") + len(letters)))
+        if text.isascii():
+            drawn += ["\n" if each == "\n" else letter for each in text]
+        else:
+            drawn += ["\n" if each == "\n" else letter * width(each) for each in text]
+    return "".join(drawn).split("\n")
+
+
+@lru_cache(maxsize=4096)
+def _after(codes: str, background: str, reverse: bool) -> tuple[str, bool]:
+    for word, numbers in words(codes):
+        if word in ("", "0"):
+            background, reverse = "", False
+        elif word == "48":
+            background = str(numbers)
+        elif word == "49":
+            background = ""
+        elif word in ("7", "27"):
+            reverse = word == "7"
+        elif word.isdigit() and (40 <= int(word) <= 47 or 100 <= int(word) <= 107):
+            background = word
+    return background, reverse

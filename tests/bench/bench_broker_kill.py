@@ -11,10 +11,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from shared.broker import Kind
 from shared.fleet import load_fleet
+from shared.messaging.broker import BrokerKind
 from tests.fixtures.broker import Client, PrivateBroker, wait_until
-from tests.fixtures.talking import heard, process
+from tests.fixtures.talk_process import heard, process
 
 BUDGET_S = 3.0
 SERVICES = ("spawner", "registrar")
@@ -37,7 +37,7 @@ def main() -> int:
         path = Path(directory) / "fleet.yaml"
         path.write_text("host: box\nagents: {}\n")
         fleet = load_fleet(path)
-        broker = PrivateBroker(fleet.home, fleet.space, Kind.MOSQUITTO)
+        broker = PrivateBroker(fleet.home, fleet.space, BrokerKind.MOSQUITTO)
         broker.start()
         try:
             load = {"TELL": str(options.events), "PER_TURN": "10", "PAUSE_S": "0.02"}

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from services.cli.broker import connection
-from shared.journal import Journal
+from shared.messaging.journal import Journal
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 

@@ -16,18 +16,19 @@ from pathlib import Path
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 
-from shared.broker import Kind, credentials
-from shared.bus import Bus
-from shared.events import AgentStopped
+from shared.contract.events.lifecycle import AgentStopped
+from shared.contract.services import entry_of
+from shared.contract.writer import DocumentWriter
 from shared.fleet import Fleet, load_fleet
-from shared.inbox import Inbox, Nudge
-from shared.journal import Journal
-from shared.log import Log
-from shared.loop import Loop
-from shared.process import connect
-from shared.rhythm import Polls
-from shared.telling import Teller
-from shared.turn import Turn
+from shared.messaging.broker import BrokerKind, credentials
+from shared.messaging.bus import Bus
+from shared.messaging.inbox import Inbox, LookRequest
+from shared.messaging.journal import Journal
+from shared.runtime.bootstrap import connect
+from shared.runtime.loop import ServiceLoop
+from shared.runtime.poll_timer import PollIntervals
+from shared.runtime.turn import Turn
+from shared.system.log import Log
 from tests.fixtures.broker import PrivateBroker
 from tests.fixtures.talk import Talker
 
@@ -80,16 +81,16 @@ def durable(fleet: Fleet, events: int, per_turn: int) -> float:
     inbox, log = Inbox(), Log("bench")
     journal = Journal(fleet.journal, "spawner")
     before = journal.last_seq()
-    bus: Bus = connect(fleet, "spawner", inbox, log, will=Teller(fleet.space, "spawner", journal.epoch))
+    bus: Bus = connect(fleet, "spawner", inbox, log, will=DocumentWriter(fleet.space, "spawner", journal.epoch))
     told = journal.memory().get("told", 0)
     service = Measured(told + events, per_turn)
-    loop = Loop(service, journal, bus, inbox, fleet.space, Polls(), log)
+    loop = ServiceLoop(service, entry_of("spawner"), journal, bus, inbox, fleet.space, PollIntervals(), log)
     bus.start()
     while not bus.connected or journal.last_seq() != journal.published():
         loop.once()
     service.begun = True
     began = time.perf_counter()
-    inbox.put(Nudge("go"))
+    inbox.put(LookRequest("go"))
     while journal.last_seq() < before + events or loop.unpublished:
         loop.once()
     elapsed = time.perf_counter() - began
@@ -107,10 +108,10 @@ def main() -> int:
         path = Path(directory) / "fleet.yaml"
         path.write_text("host: box\nagents: {}\n")
         fleet = load_fleet(path)
-        broker = PrivateBroker(fleet.home, fleet.space, Kind.MOSQUITTO)
+        broker = PrivateBroker(fleet.home, fleet.space, BrokerKind.MOSQUITTO)
         broker.start()
         try:
-            teller = Teller(fleet.space, "spawner", "bench")
+            teller = DocumentWriter(fleet.space, "spawner", "bench")
             payloads = [
                 teller.event(
                     AgentStopped(agent="talker", spawn=None, reason=f"number {n}"),

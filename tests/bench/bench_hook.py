@@ -15,8 +15,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from shared.hooks.command import PROGRAM, interpreter, spawned
-from shared.hooks.spool import Spool
+from shared.agents.hooks.command import PROGRAM, interpreter, spawned
+from shared.agents.hooks.spool import Spool
 
 ROUNDS = 150
 ALLOWED = 2.0

@@ -16,7 +16,7 @@ from statistics import median
 from ruamel.yaml import YAML
 
 from registry import AgentRecord, RegistryFile
-from shared.states import Desired, Status
+from shared.contract.states import Desired, Status
 
 CHANGE_BUDGET = 200
 LOAD_BUDGET_MS = 100.0

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from shared.tmux.server import end_server
+from shared.system.tmux.server import end_server
 from tests.fixtures.broker import Client
 from tests.fixtures.fleet import RunningFleet
 

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-from shared.tmux import Pane, Tmux
-from shared.tmux.calm import directory_of
+from shared.system.tmux import Pane, Tmux
+from shared.system.tmux.change_lock import directory_of
 
 BUDGET, BUDGET_AT = 100, 500
 KILLS = 50

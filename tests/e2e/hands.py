@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from services.reconciler.unstamped import SETTLES_S
-from shared.backends import DIRECTORY
+from services.reconciler.foreign_agents import SETTLES_S
+from shared.agents.parts import FOLDER
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 
@@ -23,7 +23,7 @@ def by_hand(fleet: RunningFleet, *words: str) -> str:
 
 def demo_by_hand(fleet: RunningFleet, conversation: str) -> str:
     """A command line as a person would type it: Muster knows nothing of it."""
-    agent = f"{sys.executable} -I {DIRECTORY}/demo_agent.py someone --conversation {conversation} --prompt go"
+    agent = f"{sys.executable} -I {FOLDER}/demo/demo_agent.py someone --conversation {conversation} --prompt go"
     return f"env MUSTER_FLEET={fleet.path} {agent}"
 
 
@@ -42,4 +42,6 @@ def maybe_without_broker(fleet: RunningFleet, *, without: bool) -> Iterator[None
         yield
 
 
-BOTH = pytest.mark.parametrize("alone", [False, True], ids=["by push", "without a broker"])
+BOTH = pytest.mark.parametrize(
+    "alone", [False, pytest.param(True, marks=pytest.mark.long)], ids=["by push", "without a broker"]
+)

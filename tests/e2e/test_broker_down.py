@@ -5,7 +5,9 @@ import shutil
 import signal
 import time
 
-from shared.journal import Journal
+import pytest
+
+from shared.messaging.journal import Journal
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 
@@ -34,6 +36,7 @@ def test_the_fleet_goes_on_without_a_broker(fleet: RunningFleet) -> None:
     assert fleet.cli("status").returncode == 0
 
 
+@pytest.mark.long
 def test_a_hanging_broker_is_worked_around(fleet: RunningFleet) -> None:
     watcher = fleet.watch("muster/box/agent/#")
     began = time.monotonic()

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from shared.commands import MAX_PAYLOAD
-from shared.roles import SERVICES
+from shared.contract.commands import MAX_PAYLOAD
+from shared.contract.services import SERVICES
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 

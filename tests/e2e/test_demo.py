@@ -6,6 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.test_lifecycle import processes_about
 
 
@@ -34,6 +36,7 @@ def test_the_demo_shows_drift_record_and_restart_and_leaves_nothing(tmp_path: Pa
     assert list(sockets.glob("muster-demo-*")) == []
 
 
+@pytest.mark.long
 def test_a_demo_cut_short_says_what_was_missing_and_fails(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "services.cli", "demo", "--seconds", "0"],

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from services.cli import supervision
-from shared.tmux.server import end_server
-from shared.topics import AGENT_DRIFT, locate
+from shared.contract.topics import AGENT_DRIFT, locate
+from shared.system.tmux.server import end_server
 from tests.e2e.hands import BOTH, by_hand, demo_by_hand, maybe_without_broker, wait_until_settled
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
@@ -83,6 +83,7 @@ def test_what_a_person_told_us_to_forget_is_not_adopted_again(fleet: RunningFlee
     assert "mine" not in fleet.records()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("settings", "told"),
     [({"ignore": ["scratch*"]}, []), ({"found": False}, ["unregistered"])],
@@ -214,6 +215,7 @@ def test_a_tmux_that_does_not_answer_is_no_drift(fleet: RunningFleet, alone: boo
 # --- after a reboot ---
 
 
+@pytest.mark.long
 @BOTH
 def test_after_a_reboot_what_was_wanted_runs_again_where_it_was(tmp_path: Path, alone: bool) -> None:
     """Services and tmux are gone, the files are there."""

@@ -12,8 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from services.monitor.health.asking import AT_ONCE
-from shared.journal import Journal
+from services.monitor.health.query_runner import AT_ONCE
+from shared.messaging.journal import Journal
 from tests.e2e.watching import is_doing, say, without_monitor
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet

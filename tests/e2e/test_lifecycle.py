@@ -7,9 +7,10 @@ import sys
 from itertools import groupby
 
 import psutil
+import pytest
 
 from services.cli import supervision
-from shared.roles import SERVICES
+from shared.contract.services import SERVICES
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 
@@ -49,6 +50,7 @@ def test_a_program_that_ends_is_told_with_its_status_and_healed(fleet: RunningFl
     assert watcher.documents("lifecycle")[0]["data"]["exit_status"] == -signal.SIGKILL
 
 
+@pytest.mark.long
 def test_up_twice_is_up_once_and_down_leaves_nothing_but_agents(fleet: RunningFleet) -> None:
     before = supervision.pids(fleet.fleet)
     assert "already up" in fleet.cli("up").stderr
@@ -80,6 +82,7 @@ def test_an_agent_stopped_by_a_person_stays_down_over_restarts(fleet: RunningFle
     assert fleet.cli("spawn", "reviewer").stdout == "reviewer was started\n"
 
 
+@pytest.mark.long
 def test_orphans_of_a_killed_supervisor_are_ended(fleet: RunningFleet) -> None:
     fleet.signal("supervisor", signal.SIGKILL)
     wait_until(lambda: "supervisor" not in supervision.pids(fleet.fleet), "no supervisor")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from services.cli import supervision
-from shared.tmux.server import end_server
+from shared.system.tmux.server import end_server
 from tests.e2e.watching import events, is_doing, say, story
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet, Watcher
@@ -129,6 +129,7 @@ def test_an_account_is_held_and_its_agents_go_on_once_each_in_turn(fleet: Runnin
     wait_until(lambda: fleet.records()["plain"].limit is None, "the record tells that it is over")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dies", ["monitor", "spawner", "broker"])
 def test_a_service_that_dies_in_between_changes_nothing(fleet: RunningFleet, dies: str) -> None:
     """Killed while the limit holds, and again while the agents are brought to go on."""
@@ -148,6 +149,7 @@ def _kill(fleet: RunningFleet, program: str) -> None:
     wait_until(lambda: supervision.pids(fleet.fleet).get(program) not in (None, pid), f"{program} is back", AGAIN_S)
 
 
+@pytest.mark.long
 def test_after_a_reboot_in_the_middle_it_goes_on_where_it_was(tmp_path: Path) -> None:
     fleet = RunningFleet(tmp_path, **declared({"plain": {"prompt": "work 1"}}))
     try:

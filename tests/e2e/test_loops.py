@@ -59,6 +59,7 @@ def example(tmp_path: Path) -> Iterator[Example]:
 ONE_PHASE = ["claim", "review", "status"]
 
 
+@pytest.mark.long
 @pytest.mark.waits_long
 @pytest.mark.real_broker_down
 def test_three_phases_are_played_to_the_end_with_the_broker_and_handoff_killed_on_the_way(example: Example) -> None:

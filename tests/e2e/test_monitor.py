@@ -184,6 +184,7 @@ def test_an_agent_is_explained_and_who_is_not_watched_gets_a_sentence(fleet: Run
 # --- without a broker ---
 
 
+@pytest.mark.long
 def test_all_of_it_goes_on_without_a_broker(fleet: RunningFleet) -> None:
     """By polling, through the journal and the registry file."""
     is_doing(fleet, "alone", "waiting")

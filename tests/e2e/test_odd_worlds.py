@@ -58,6 +58,7 @@ def test_down_with_agents_ends_also_what_is_just_being_restarted(fleet: RunningF
     assert "nothing was running" in fleet.cli("down", "--agents").stderr
 
 
+@pytest.mark.long
 def test_a_stop_is_no_drift_however_slow_the_registrar_is(fleet: RunningFleet) -> None:
     watcher = fleet.watch("muster/box/agent/builder/#")
     fleet.signal("registrar", signal.SIGSTOP)
@@ -72,6 +73,7 @@ def test_a_stop_is_no_drift_however_slow_the_registrar_is(fleet: RunningFleet) -
     assert watcher.drifts("builder") == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["fleet.yaml", ".muster/registry.yaml"])
 def test_a_broken_file_keeps_nobody_from_seeing_and_ending_the_fleet(fleet: RunningFleet, name: str) -> None:
     (fleet.path.parent / name).write_text("agents: {builder: [\n")
@@ -90,6 +92,7 @@ def test_a_dead_supervisor_is_seen(fleet: RunningFleet) -> None:
     assert "nobody restarts what dies" in fleet.cli("doctor", code=1).stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGTERM])
 def test_a_demo_whose_terminal_is_closed_leaves_nothing(tmp_path: Path, how: signal.Signals) -> None:
     demo = subprocess.Popen(

@@ -107,6 +107,7 @@ def test_a_bad_fleet_file_has_its_exit_code(tmp_path: Path) -> None:
         assert "did you mean 'agents'" in never.cli("reconcile", option, code=78).stderr
 
 
+@pytest.mark.long
 def test_without_services_it_goes_on_in_the_foreground(fleet: RunningFleet) -> None:
     fleet.cli("down")
     argv = [sys.executable, "-P", "-m", "services.cli", "--fleet", str(fleet.path), "reconcile"]

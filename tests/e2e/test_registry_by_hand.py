@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from registry.records import MOVING
+import pytest
+
+from registry.records import ACTIVITY_FIELDS
 from tests.e2e.hands import BOTH, by_hand, demo_by_hand, maybe_without_broker
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet, Watcher
@@ -63,6 +65,7 @@ def test_a_registry_that_was_lost_is_written_anew(fleet: RunningFleet) -> None:
     wait_until(lambda: all(record.activity for record in fleet.records().values()), "what they do is told as before")
 
 
+@pytest.mark.long
 def test_registry_and_journal_may_both_be_lost(fleet: RunningFleet) -> None:
     """All that is left is tmux and the agents' own files."""
     wait_until(lambda: fleet.records()["builder"].transcript, "its file")
@@ -83,4 +86,4 @@ def test_registry_and_journal_may_both_be_lost(fleet: RunningFleet) -> None:
 
 def _lasting(fleet: RunningFleet) -> dict[str, dict[str, Any]]:
     """What is recorded of each agent, but for what it is doing at the moment."""
-    return {agent: record.model_dump(exclude=set(MOVING)) for agent, record in fleet.records().items()}
+    return {agent: record.model_dump(exclude=set(ACTIVITY_FIELDS)) for agent, record in fleet.records().items()}

@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from shared.ids import new_id
-from shared.tmux.server import end_server
+from shared.contract.ids import new_id
+from shared.system.tmux.server import end_server
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import ROOT, RunningFleet
 

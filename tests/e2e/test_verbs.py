@@ -250,6 +250,7 @@ def test_what_can_not_be_typed_is_refused(tmp_path: Path) -> None:
 # --- many ---
 
 
+@pytest.mark.long
 def test_fifty_agents_are_started_with_one_command(tmp_path: Path) -> None:
     names = {f"agent-{number}" for number in range(50)}
     sleeper = {"sleeper": {"binary": "sleep", "argv": ["{binary}", "100000"], "deliver": "arg"}}

@@ -11,7 +11,8 @@ from typing import Any
 
 import psutil
 
-from shared.processes import Processes, program_in
+from shared.agents.recognition import program_in
+from shared.system.processes import Processes
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import ROOT, RunningFleet, Watcher
 
@@ -74,7 +75,7 @@ def program(fleet: RunningFleet, agent: str) -> psutil.Process:
 def call_a_hook(fleet: RunningFleet, spawn: str, event: str) -> None:
     """As an agent does."""
     payload = {"hook_event_name": event, "session_id": "c1", "transcript_path": "/nowhere", "cwd": "/"}
-    argv = [sys.executable, "-I", "-S", str(ROOT / "shared/hooks/hook.py"), str(fleet.fleet.home / "hooks")]
+    argv = [sys.executable, "-I", "-S", str(ROOT / "shared/agents/hooks/program.py"), str(fleet.fleet.home / "hooks")]
     done = subprocess.run(
         argv, input=json.dumps(payload), text=True, env={"MUSTER_STAMP_SPAWN": spawn}, capture_output=True, check=False
     )

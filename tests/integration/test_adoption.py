@@ -10,9 +10,9 @@ from typing import Any
 import psutil
 import pytest
 
-from shared.ids import new_id
-from shared.journal import Journal
-from shared.tmux import Pane
+from shared.contract.ids import new_id
+from shared.messaging.journal import Journal
+from shared.system.tmux import Pane
 from tests.fixtures.broker import wait_until
 from tests.fixtures.lives import Lives
 

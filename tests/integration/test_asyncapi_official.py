@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from shared.asyncapi import document
+from shared.contract.asyncapi import document
 from tests.fixtures.packages import npm_package
 
 SPECS = (

@@ -12,10 +12,10 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from services.broker.__main__ import ALREADY_RUNS, lock_file
-from shared import lock
-from shared.broker import Kind, credentials
-from shared.broker.endpoints import kept
-from shared.topics import Space
+from shared.contract.topics import Space
+from shared.messaging.broker import BrokerKind, credentials
+from shared.messaging.broker.endpoints import kept
+from shared.system import lock
 from tests.fixtures.broker import PrivateBroker, wait_until
 
 SPACE = Space("box")
@@ -23,10 +23,10 @@ COMMANDS = "muster/box/command/+"
 STATE = "muster/box/agent/builder/state"
 
 pytestmark = pytest.mark.real_broker_down
-mosquitto_only = pytest.mark.parametrize("broker", [Kind.MOSQUITTO], indirect=True)
+mosquitto_only = pytest.mark.parametrize("broker", [BrokerKind.MOSQUITTO], indirect=True)
 
 
-@pytest.fixture(params=Kind)
+@pytest.fixture(params=BrokerKind)
 def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PrivateBroker]:
     made = PrivateBroker(tmp_path / "a fleet" / ".muster", SPACE, request.param)
     try:
@@ -140,7 +140,7 @@ def test_mosquitto_keeps_a_state_that_it_saved_before_a_kill(broker: PrivateBrok
     assert viewer.wait_for(STATE, b"here").retain
 
 
-@pytest.mark.parametrize("broker", [Kind.NATS], indirect=True)
+@pytest.mark.parametrize("broker", [BrokerKind.NATS], indirect=True)
 def test_nats_keeps_what_it_acknowledged_before_a_kill(broker: PrivateBroker) -> None:
     broker.client("spawner", "spawner-box").subscribe(COMMANDS)
     broker.client("spawner", "spawner-box").close()
@@ -154,7 +154,9 @@ def test_nats_keeps_what_it_acknowledged_before_a_kill(broker: PrivateBroker) ->
     assert viewer.wait_for(STATE, b"here").retain
 
 
-@pytest.mark.parametrize(("broker", "kept_too"), [(Kind.MOSQUITTO, True), (Kind.NATS, False)], indirect=["broker"])
+@pytest.mark.parametrize(
+    ("broker", "kept_too"), [(BrokerKind.MOSQUITTO, True), (BrokerKind.NATS, False)], indirect=["broker"]
+)
 def test_a_command_typed_by_hand_waits_for_its_owner_on_mosquitto(broker: PrivateBroker, kept_too: bool) -> None:
     spawner = broker.client("spawner", "spawner-box")
     spawner.subscribe(COMMANDS)

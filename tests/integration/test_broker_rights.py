@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.broker import Kind, credentials
-from shared.roles import PEOPLE, SERVICES
-from shared.topics import FRONT_DESK, Space
+from shared.contract.services import PEOPLE, SERVICES
+from shared.contract.topics import FRONT_DESK, Space
+from shared.messaging.broker import BrokerKind, credentials
 from tests.fixtures.broker import Broker, Client, running_broker
 
 SPACE = Space("box")
@@ -35,7 +35,7 @@ WRITES = [
 ]
 
 
-@pytest.fixture(scope="module", params=Kind)
+@pytest.fixture(scope="module", params=BrokerKind)
 def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     with running_broker(tmp_path_factory.mktemp("rights") / ".muster", SPACE, request.param) as running:
         yield running

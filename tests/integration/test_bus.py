@@ -10,18 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from shared.broker import Endpoint, credentials, ensure_credentials
-from shared.bus import Bus, Identity
-from shared.events import AgentStopped
+from shared.contract.events.lifecycle import AgentStopped
+from shared.contract.services import entry_of
+from shared.contract.topics import Space
+from shared.contract.writer import DocumentWriter
 from shared.fleet import Fleet, load_fleet
-from shared.inbox import Arrived, Connected, Disconnected, Inbox, Item
-from shared.journal import Journal
-from shared.log import Log
-from shared.loop import Loop
-from shared.process import connect
-from shared.rhythm import Polls
-from shared.telling import Teller
-from shared.topics import Space
+from shared.messaging.broker import Endpoint, credentials, ensure_credentials
+from shared.messaging.bus import Bus, ClientIdentity
+from shared.messaging.inbox import Connected, Disconnected, Inbox, Item, MessageArrived
+from shared.messaging.journal import Journal
+from shared.runtime.bootstrap import connect
+from shared.runtime.loop import ServiceLoop
+from shared.runtime.poll_timer import PollIntervals
+from shared.system.log import Log
 from tests.fixtures.broker import Broker, running_broker, wait_until
 from tests.fixtures.talk import Counter, Talker
 
@@ -42,7 +43,7 @@ class Client:
         self.items: list[Item] = []
         numbers = iter(range(1, 1_000))
         self.bus = Bus(
-            lambda: Identity("test-client", *credentials(home, "operator")),
+            lambda: ClientIdentity("test-client", *credentials(home, "operator")),
             endpoints,
             self.inbox,
             next_connection=lambda: next(numbers),
@@ -93,7 +94,7 @@ def test_a_network_thread_that_dies_is_replaced(broker: Broker) -> None:
         failed = False
 
         def put(self, item: Item) -> None:
-            if isinstance(item, Arrived) and not self.failed:
+            if isinstance(item, MessageArrived) and not self.failed:
                 self.failed = True
                 raise ValueError("a bug in a callback")
             super().put(item)
@@ -106,7 +107,7 @@ def test_a_network_thread_that_dies_is_replaced(broker: Broker) -> None:
         assert isinstance(lost[0], Disconnected)
         assert "a bug in a callback" in lost[0].reason
         # What was not acknowledged comes again, to the next connection.
-        assert wait_until(lambda: client.take(Arrived), "the message again")
+        assert wait_until(lambda: client.take(MessageArrived), "the message again")
 
 
 def test_a_broker_that_hangs_counts_as_down(broker: Broker) -> None:
@@ -135,7 +136,7 @@ def _close_a_gap(tmp_path: Path, broker: Broker) -> None:
         counter = Counter()
         with _loop(near, counter, everywhere=True) as here:
             _run_until(here, lambda: here[2].answers)
-            teller = Teller(far.space, "spawner", there[1].epoch)
+            teller = DocumentWriter(far.space, "spawner", there[1].epoch)
             # It joins at number 3, so number 5 leaves a gap.
             for seq in (3, 5):
                 event = AgentStopped(agent="talker", reason=f"number {seq}")
@@ -147,7 +148,7 @@ def _close_a_gap(tmp_path: Path, broker: Broker) -> None:
     assert json.loads(there[1].requests.answers_since(0)[0][1])["said"] == "publishing 2 events again"
 
 
-Running = tuple[Loop, Journal, Bus]
+Running = tuple[ServiceLoop, Journal, Bus]
 
 
 def _host(tmp_path: Path, name: str, broker: Broker) -> Fleet:
@@ -164,8 +165,10 @@ def _host(tmp_path: Path, name: str, broker: Broker) -> Fleet:
 def _loop(fleet: Fleet, service: Talker | Counter, *, everywhere: bool = False) -> Iterator[Running]:
     inbox, log = Inbox(), Log("test")
     journal = Journal(fleet.journal, service.name)
-    bus = connect(fleet, service.name, inbox, log, will=Teller(fleet.space, service.name, journal.epoch))
-    loop = Loop(service, journal, bus, inbox, fleet.space, Polls(connected_s=0.2), log)
+    bus = connect(fleet, service.name, inbox, log, will=DocumentWriter(fleet.space, service.name, journal.epoch))
+    loop = ServiceLoop(
+        service, entry_of(service.name), journal, bus, inbox, fleet.space, PollIntervals(connected_s=0.2), log
+    )
     if everywhere:
         bus.subscribe(["muster/+/agent/+/lifecycle"])
     bus.start()

@@ -20,14 +20,14 @@ from typing import Any
 import psutil
 import pytest
 
-from shared.broker import credentials, endpoint, find_program
-from shared.broker.preparation import PORTS, is_free
-from shared.events import AgentSpawned, ServiceState
-from shared.lock import hold
-from shared.process import BROKER_URL
-from shared.roles import SERVICES
-from shared.states import Presence
-from shared.topics import AGENT_LIFECYCLE, SERVICE_STATE, Space
+from shared.contract.events.lifecycle import AgentSpawned
+from shared.contract.services import SERVICES
+from shared.contract.states import Presence, ServiceState
+from shared.contract.topics import AGENT_LIFECYCLE, SERVICE_STATE, Space
+from shared.messaging.broker import credentials, endpoint, find_program
+from shared.messaging.broker.preparation import PORTS, is_free
+from shared.runtime.bootstrap import BROKER_URL
+from shared.system.lock import hold
 from tests.fixtures.broker import Client, wait_until
 from tests.fixtures.compose import ROOT, load
 
@@ -258,7 +258,7 @@ MOUNT = 'mount --bind "$0" "$1" && mount -o remount,bind,ro "$1" && shift && exe
 TRY = """\
 import sys
 from pathlib import Path
-from shared.tmux import Tmux, TmuxUnavailable
+from shared.system.tmux import Tmux, TmuxUnavailable
 tmux = Tmux(sys.argv[1])
 try:
     pane = tmux.start(session="agent", argv=["sleep", "1000"], cwd=Path("/"), env={},

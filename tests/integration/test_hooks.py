@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from shared.hooks.command import GIVEN, PROGRAM, installed, interpreter, spawned
-from shared.hooks.hook import KEPT, LONGEST_S
-from shared.hooks.spool import HookEvent, Spool
+from shared.agents.hooks.command import GIVEN, PROGRAM, installed, interpreter, spawned
+from shared.agents.hooks.program import KEPT, LONGEST_S
+from shared.agents.hooks.spool import HookEvent, Spool
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 
@@ -57,7 +57,7 @@ def piped(words: Sequence[str], payload: bytes, **options: Any) -> subprocess.Co
 
 def only(spool: Spool) -> HookEvent:
     (event,) = spool.read()
-    spool.done([event])
+    spool.drop([event.file.name])
     return event
 
 
@@ -351,7 +351,7 @@ def test_a_hook_wakes_the_reader(spool: Spool) -> None:
     def take() -> None:
         events = spool.read()
         found.extend(events)
-        spool.done(events)
+        spool.drop(each.file.name for each in events)
 
     end = spool.listen(take)
     try:

@@ -168,6 +168,7 @@ def test_a_fresh_clone_without_uv_is_set_up_with_pip(full: Newcomer) -> None:
     assert full.run("status") == (0, out, "")
 
 
+@pytest.mark.long
 def test_a_changed_lock_is_installed_into_the_same_environment(newcomer: Newcomer) -> None:
     newcomer.run("--version")
     newcomer.lock("annotated-types", "typing-extensions")
@@ -193,6 +194,7 @@ def test_the_test_tools_come_with_the_first_test(newcomer: Newcomer) -> None:
     assert newcomer.run("--version") == (0, "", "")
 
 
+@pytest.mark.long
 def test_a_broken_or_moved_environment_is_made_anew(newcomer: Newcomer) -> None:
     newcomer.run("--version")
     python = newcomer.venv / "bin" / "python"
@@ -215,6 +217,7 @@ def test_a_broken_or_moved_environment_is_made_anew(newcomer: Newcomer) -> None:
     assert [path.read_text() for path in paths] == [f"{newcomer.base / 'moved'}\n"]
 
 
+@pytest.mark.long
 def test_an_environment_kept_elsewhere_follows_the_project(newcomer: Newcomer) -> None:
     newcomer.env["MUSTER_VENV"] = "kept/here/"
     code, _, err = newcomer.run("--version")
@@ -245,6 +248,7 @@ def gate(newcomer: Newcomer) -> Path:
     return opened
 
 
+@pytest.mark.long
 def test_of_two_launches_at_once_one_sets_up_and_the_other_waits(newcomer: Newcomer) -> None:
     opened = gate(newcomer)
     with newcomer.start("--version") as first:
@@ -262,6 +266,7 @@ def test_of_two_launches_at_once_one_sets_up_and_the_other_waits(newcomer: Newco
     assert err_of_second == ""
 
 
+@pytest.mark.long
 def test_a_set_up_that_was_killed_is_finished_by_the_next_launch(newcomer: Newcomer) -> None:
     usual = newcomer.path
     gate(newcomer)
@@ -303,6 +308,7 @@ def test_missing_programs_are_installed_where_that_is_allowed(newcomer: Newcomer
     assert newcomer.run("up")[2] == ""
 
 
+@pytest.mark.long
 def test_without_mosquitto_the_nats_broker_is_put_into_the_environment(newcomer: Newcomer) -> None:
     newcomer.bare_machine("tmux")
     newcomer.tool("apt-get", "echo no network; exit 100")

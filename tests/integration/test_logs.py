@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from services.cli.logs import Tail
-from services.spawner.logs import LogKeeper
-from shared.tmux import Pane, Tmux
-from shared.tmux.server import end_server
+from services.cli.logs import LogTail
+from services.spawner.sessions.output_logs import LogKeeper
+from shared.system.tmux import Pane, Tmux
+from shared.system.tmux.server import end_server
 
 WITHIN_S = 20.0
 ECHO = "import sys\nfor line in sys.stdin: print('said', line.strip(), flush=True)"
@@ -134,7 +134,7 @@ def test_rotation_loses_nothing_and_a_follower_misses_nothing(world: World) -> N
     world.keeper = world.new_keeper(max_bytes=20_000, keep=1000)
     world.start(COUNT, "40000", str(enough))
     followed = b""
-    with closing(Tail(world.log)) as tail:
+    with closing(LogTail(world.log)) as tail:
         while not world.pane().dead:
             world.tend()
             followed += tail.read()
@@ -188,7 +188,7 @@ def test_a_session_that_was_never_logged_is_from_now_on(world: World) -> None:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe counts as quiet after a moment."""
-    monkeypatch.setattr("services.spawner.logs.QUIET_AFTER_S", 0.5)
+    monkeypatch.setattr("services.spawner.sessions.output_logs.QUIET_AFTER_S", 0.5)
 
 
 @pytest.mark.usefixtures("soon")
@@ -259,7 +259,7 @@ def test_a_removed_log_is_made_again(world: World) -> None:
 
 
 def test_a_full_disk_is_told_and_passes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.spawner.logs.FIRST_WAIT_S", 0.2)
+    monkeypatch.setattr("services.spawner.sessions.output_logs.FIRST_WAIT_S", 0.2)
     world.log.parent.mkdir()
     world.log.symlink_to("/dev/full")  # each write fails as on a full disk
     world.start(ECHO)
@@ -281,7 +281,7 @@ def test_a_disk_without_room_is_waited_for(world: World, monkeypatch: pytest.Mon
     world.start(ECHO, logged=False)
     world.keeper.path_for("builder")
     with monkeypatch.context() as patch:
-        patch.setattr("services.spawner.logs.ROOM_BYTES", 1 << 80)
+        patch.setattr("services.spawner.sessions.output_logs.ROOM_BYTES", 1 << 80)
         for _ in range(3):
             world.tend()
     assert len(world.said) == 1

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from shared.broker import Kind
 from shared.fleet import Fleet, load_fleet
-from shared.journal import Journal
+from shared.messaging.broker import BrokerKind
+from shared.messaging.journal import Journal
 from tests.fixtures.broker import PrivateBroker, wait_until
-from tests.fixtures.talking import heard, memory, process
+from tests.fixtures.talk_process import heard, memory, process
 
 EVENTS = 10_000
 
@@ -26,7 +26,7 @@ def fleet(tmp_path: Path) -> Fleet:
 
 @pytest.fixture
 def broker(fleet: Fleet) -> Iterator[PrivateBroker]:
-    broker = PrivateBroker(fleet.home, fleet.space, Kind.MOSQUITTO)
+    broker = PrivateBroker(fleet.home, fleet.space, BrokerKind.MOSQUITTO)
     broker.start()
     try:
         yield broker
@@ -34,6 +34,7 @@ def broker(fleet: Fleet) -> Iterator[PrivateBroker]:
         broker.close()
 
 
+@pytest.mark.long
 def test_ten_thousand_events_survive_broker_kills(fleet: Fleet, broker: PrivateBroker) -> None:
     chance = random.Random(7)
     kills = 0

@@ -11,17 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from shared.fleet.shipped import shipped
-from shared.processes import (
-    Processes,
-    agent_in,
-    arguments_of,
-    cwd_of,
-    environment_of,
-    is_there,
-    open_files_of,
-    opened_by,
-)
+from shared.agents.recognition import agent_in
+from shared.fleet.profiles import shipped
+from shared.system.processes import Processes, arguments_of, cwd_of, environment_of, is_there, open_files_of, opened_by
 from tests.fixtures.broker import wait_until
 
 WAITS = "print('up', flush=True); input()"

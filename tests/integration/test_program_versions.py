@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from shared.fleet.shipped import shipped
-from shared.processes import Process, Processes, program_in, version_of
+from shared.agents.recognition import program_in, version_of
+from shared.fleet.profiles import shipped
+from shared.system.processes import Process, Processes
 from tests.integration.test_processes import WAITS, running, script
 
 CLAUDE = shipped()["claude"]

@@ -12,8 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from shared.ids import new_id
-from shared.journal import Journal, Request
+from shared.contract.ids import new_id
+from shared.messaging.journal import Journal, Request
 from tests.fixtures.broker import wait_until
 from tests.fixtures.lives import Lives
 

@@ -42,6 +42,7 @@ def test_a_restart_is_carried_out_once(lives: Lives, point: int) -> None:
     assert told[0]["spawn"] == session.spawn
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("point", range(1, 28))
 def test_a_text_is_submitted_once(lives: Lives, point: int) -> None:
     with lives.life("services.spawner"):

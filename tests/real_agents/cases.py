@@ -6,17 +6,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from services.monitor.evidence import Evidence, Source
-from services.monitor.evidence.hooks import Hooked, take
-from services.monitor.evidence.live_file import claim_of
-from services.monitor.evidence.screen import ScreenReader
-from services.monitor.evidence.title import TitleReader
-from services.monitor.evidence.transcripts import READINGS
-from services.monitor.evidence.transcripts.opencode import OpencodeReading
-from services.monitor.fusion import Verdict, fuse
+from services.monitor.evidence import Evidence, EvidenceSource
+from services.monitor.evidence.hooks import HookState, take
+from services.monitor.evidence.screen import ScreenReader, TitleReader
+from services.monitor.verdict import Verdict, fuse
+from shared.agents.claude.live_file import claim_of
+from shared.agents.opencode.activity import OpencodeActivity
+from shared.agents.transcript_activity import READINGS
+from shared.contract.states import Activity
 from shared.fleet import Backend
-from shared.fleet.shipped import shipped
-from shared.states import Activity
+from shared.fleet.profiles import shipped
 
 RECORDED = Path(__file__).parent / "recorded"
 SHOWN_FOR_S = 1.0
@@ -69,7 +68,7 @@ class Case:
         """Whether more was recorded than title and screen."""
         return "hooks" in self._found
 
-    def verdict(self, but: Source | None = None) -> Verdict:
+    def verdict(self, but: EvidenceSource | None = None) -> Verdict:
         """What is told, or would be without one of the sources."""
         return fuse([piece for piece in self._evidence if piece.source is not but], self._now)
 
@@ -86,10 +85,10 @@ class Case:
         hooks = self._hooks()
         well = status == 0 if status is not None or signal else hooks is not None and hooks.says is Activity.DONE
         says = Activity.DONE if well else Activity.FAILED
-        return Evidence(Source.PROCESSES, says, self._shown_at, "its program ended", "ended")
+        return Evidence(EvidenceSource.PROCESSES, says, self._shown_at, "its program ended", "ended")
 
     def _hooks(self) -> Evidence | None:
-        known = Hooked()
+        known = HookState()
         for call in self._found.get("hooks") or []:
             known = take(known, call["payload"], call["at"])
         return known.evidence()
@@ -99,7 +98,7 @@ class Case:
 
     def _transcript(self) -> Evidence | None:
         kind = self._found["cli"]
-        reading = OpencodeReading() if kind == "opencode" else READINGS[kind]()
+        reading = OpencodeActivity() if kind == "opencode" else READINGS[kind]()
         for line in (self._found.get("transcript") or {}).get("lines", []):
             reading.take(line)
         return reading.claim()

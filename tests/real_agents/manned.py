@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import psutil
 
+from shared.contract.ids import new_id
 from shared.fleet import Backend
-from shared.ids import new_id
-from shared.screen import Reading, read_screen, unstyle
+from shared.screen import ScreenReading, read_screen, unstyle
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet, Watcher
 from tests.real_agents.clis import Cli, Place
@@ -70,7 +70,7 @@ class Manned:
         pane = self.fleet.pane(AGENT)
         return self.fleet.tmux.screens([pane.pane_id], styled=True).get(pane.pane_id, "") if pane else ""
 
-    def reading(self) -> Reading:
+    def reading(self) -> ScreenReading:
         return read_screen(self.backend, self.screen())
 
     def until(self, says: Callable[[], T | None], what: str) -> T:
@@ -81,7 +81,7 @@ class Manned:
             error.add_note(f"{self.watcher.documents(f'{AGENT}/lifecycle')[-3:]}\n{unstyle(self.screen())[0]}")
             raise
 
-    def wait_for_screen(self, says: Callable[[Reading], bool], what: str) -> None:
+    def wait_for_screen(self, says: Callable[[ScreenReading], bool], what: str) -> None:
         self.until(lambda: says(self.reading()), what)
 
     def wait_for_dialog(self, ident: str) -> None:

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from services.monitor.evidence import Source
-from shared.states import Activity
+from services.monitor.evidence import EvidenceSource
+from shared.contract.states import Activity
 from tests.real_agents.cases import Case, cases
 from tests.real_agents.clis import CLIS, Claude, Cli
 from tests.real_agents.situations import SITUATIONS
@@ -122,14 +122,14 @@ def table(pairs: Iterable[Pair]) -> list[str]:
 def without_hooks(recorded: Sequence[Case]) -> list[str]:
     """How agents fare that people started by hand, and that have none."""
     whole = [case for case in recorded if case.is_whole]
-    wrong = [case.name for case in whole if case.verdict(but=Source.HOOKS).status is not case.expected]
+    wrong = [case.name for case in whole if case.verdict(but=EvidenceSource.HOOKS).status is not case.expected]
     but = f" (wrong: {', '.join(wrong)})" if wrong else ""
     return [f"Without hooks: {len(whole) - len(wrong)} of {len(whole)} right{but}."]
 
 
 def by_source(recorded: Sequence[Case]) -> list[str]:
     lines = ["| source | right | silent or weak | overruled | wrong |", "|---|---|---|---|---|"]
-    for source in Source:
+    for source in EvidenceSource:
         right = silent = overruled = wrong = 0
         for case in recorded:
             verdict = case.verdict()

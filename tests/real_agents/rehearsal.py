@@ -19,7 +19,7 @@ from tests.real_agents.furnishing import billed, furnish
 from tests.real_agents.installs import installed
 from tests.real_agents.keys import KEYS, LEAVE, NO
 from tests.real_agents.model import Model
-from tests.real_agents.sights import SIGHTS
+from tests.real_agents.screen_words import SIGHTS
 from tests.real_agents.situations import Situation
 from tests.real_agents.steps import Answer, Ask, Kill, Press, Quit, Reached, Running, See, Step, Still, Type
 from tests.real_agents.workbench import LOOK_EVERY_S, Workbench, started

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from services.cli import supervision
-from shared.tmux.server import end_server
-from shared.transcripts import READERS, Who, same_prompt
+from shared.agents.transcript import READERS, Speaker, same_prompt
+from shared.system.tmux.server import end_server
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 from tests.real_agents.clis import Claude, Cli, Codex, Place
@@ -64,7 +64,7 @@ def test_an_agent_that_a_person_started_is_adopted(cli: Cli, model: Model, tmp_p
         transcript = Path(wait_until(lambda: fleet.records()["my-work"].transcript, "its file", WITHIN_S))
         record = fleet.records()["my-work"]
         assert record.conversation == known, "what was known before the first prompt is what it is in"
-        said = [entry.text for entry in READERS[cli.name].entries(transcript, known) if entry.who is Who.USER]
+        said = [entry.text for entry in READERS[cli.name].entries(transcript, known) if entry.who is Speaker.USER]
         assert any(same_prompt("hello from afar", text) for text in said)
 
 

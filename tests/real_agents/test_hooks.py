@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from services.cli.__main__ import main
-from shared.fleet.placeholders import fill
-from shared.fleet.shipped import shipped
-from shared.hooks import codex
-from shared.hooks.formats import FORMATS
-from shared.hooks.giving import Given, given
-from shared.hooks.spool import HookEvent, Spool
+from shared.agents.codex import hooks as codex
+from shared.agents.hooks.formats import FORMATS
+from shared.agents.hooks.injection import InjectedHooks, given
+from shared.agents.hooks.spool import HookEvent, Spool
+from shared.fleet.launch_needs import fill
+from shared.fleet.profiles import shipped
 from tests.real_agents.clis import Claude, Cli, Codex, Gemini, Place
 from tests.real_agents.installs import installed
 from tests.real_agents.model import Model
@@ -82,7 +82,7 @@ def hooked(cli: Cli, model: Model, room: Path, *arguments: str, install: bool = 
         command = ["--fleet", str(fleet), "hooks"]
         options = ["--backend", cli.name, "--home", str(place.home)]
         assert main([*command, "install", *options]) == 0
-        hooks = Given()
+        hooks = InjectedHooks()
     else:
         backend = shipped()[cli.name]
         hooks = given(backend.hooks, directory, backend.argv, {})

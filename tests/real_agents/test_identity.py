@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from shared.fleet.shipped import shipped
-from shared.identity import Identity, identify
-from shared.processes import Processes, agent_in
-from shared.transcripts import READERS, Who, same_prompt
+from shared.agents.identity import ConversationIdentity, identify
+from shared.agents.recognition import agent_in
+from shared.agents.transcript import READERS, Speaker, same_prompt
+from shared.fleet.profiles import shipped
+from shared.system.processes import Processes
 from tests.fixtures.broker import wait_until
 from tests.real_agents.clis import CLIS, Claude, Cli, Codex, Gemini
 from tests.real_agents.installs import installed
@@ -31,7 +32,7 @@ class ByHand:
     bench: Workbench
     model: Model
 
-    def look(self) -> Identity | None:
+    def look(self) -> ConversationIdentity | None:
         processes = Processes.look()
         found = agent_in(processes, shipped(), int(self.bench.ask("#{pane_pid}")))
         assert found is not None, "no agent was seen"
@@ -39,12 +40,12 @@ class ByHand:
         assert name == self.bench.cli.name
         return identify(name, shipped()[name], processes, process, self.bench.work)
 
-    def holds(self, identity: Identity, prompt: str) -> bool:
+    def holds(self, identity: ConversationIdentity, prompt: str) -> bool:
         """Whether the last thing that was asked there is this."""
         if identity.transcript is None:
             return False
         entries = READERS[self.bench.cli.name].entries(identity.transcript, identity.conversation)
-        asked = [entry.text for entry in entries if entry.who is Who.USER]
+        asked = [entry.text for entry in entries if entry.who is Speaker.USER]
         return bool(asked) and same_prompt(prompt, asked[-1])
 
     def type(self, text: str) -> None:
@@ -57,11 +58,11 @@ class ByHand:
         self.type(text)
         self.bench.wait_for(lambda: text in self.model.prompts)
 
-    def wait_until_it_is_in(self, prompt: str) -> Identity:
+    def wait_until_it_is_in(self, prompt: str) -> ConversationIdentity:
         return self.wait_until_it_is(lambda found: self.holds(found, prompt), f"the conversation with {prompt!r}")
 
-    def wait_until_it_is(self, right: Callable[[Identity], bool], what: str) -> Identity:
-        def found() -> Identity | None:
+    def wait_until_it_is(self, right: Callable[[ConversationIdentity], bool], what: str) -> ConversationIdentity:
+        def found() -> ConversationIdentity | None:
             identity = self.look()
             return identity if identity is not None and right(identity) else None
 

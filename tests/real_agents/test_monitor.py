@@ -14,7 +14,7 @@ from tests.fixtures.broker import wait_until
 from tests.real_agents.clis import Cli
 from tests.real_agents.matrix import PROGRAMS, program_of
 from tests.real_agents.rehearsal import Rehearsal
-from tests.real_agents.sights import SIGHTS
+from tests.real_agents.screen_words import SIGHTS
 from tests.real_agents.situations import Situation
 from tests.real_agents.stage import Stage, stage
 from tests.real_agents.steps import Answer, Ask, Kill, Press, Reached, Running, See, Step

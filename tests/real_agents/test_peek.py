@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from services.monitor.health.asking import MARK
+from services.monitor.health.query_runner import MARK
 from services.monitor.health.question import SIDE_QUESTION
 from tests.fixtures.broker import wait_until
 from tests.real_agents.clis import Cli

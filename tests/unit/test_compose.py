@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from shared.process import BROKER_URL
-from shared.roles import SERVICES
+from shared.contract.services import SERVICES
+from shared.runtime.bootstrap import BROKER_URL
 from tests.fixtures.compose import FILE, ROOT, Unset, load
 from tests.fixtures.packages import wheel
 

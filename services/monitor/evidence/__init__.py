@@ -1,5 +1,5 @@
 """The readers: each looks at one source, and answers one piece of evidence or none."""
 
-from services.monitor.evidence.evidence import Evidence, LimitSaid, Source
+from shared.agents.evidence import Evidence, EvidenceSource, LimitStatement
 
-__all__ = ["Evidence", "LimitSaid", "Source"]
+__all__ = ["Evidence", "EvidenceSource", "LimitStatement"]

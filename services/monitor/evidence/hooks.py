@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from services.monitor.evidence.evidence import Evidence, LimitSaid, Source
-from services.monitor.evidence.last_words import NO_LIMIT, promise_in, trouble_in
-from shared.states import Activity, Trouble
+from shared.agents.evidence import Evidence, EvidenceSource, LimitStatement
+from shared.agents.last_words import NO_LIMIT, promise_in, trouble_in
+from shared.contract.states import Activity, Trouble
 
 MAIN = ""
 
@@ -40,7 +40,7 @@ ENDS_TURN = ("Stop", "StopFailure", "AfterAgent")
 
 
 @dataclass(frozen=True)
-class Part:
+class HookActor:
     """The main agent, or one subagent."""
 
     says: Activity
@@ -56,11 +56,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Hooked:
+class HookState:
     """All that was told so far of one session. Kept over restarts."""
 
     conversation: str = ""
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, HookActor] = field(default_factory=dict)
     pid: int = 0
     """The program that called."""
     refused: int = 0
@@ -72,23 +72,30 @@ class Hooked:
             return None
         name, part = min(self.parts.items(), key=lambda each: (URGENCY.index(each[1].says), -each[1].at))
         why = f"subagent {name}: {part.why}" if name else part.why
-        limit = LimitSaid(part.at, part.said) if part.says is Activity.LIMITED else None
+        limit = LimitStatement(part.at, part.said) if part.says is Activity.LIMITED else None
         return Evidence(
-            Source.HOOKS, part.says, part.at, why, part=name, limit=limit, trouble=part.trouble, promise=part.promise
+            EvidenceSource.HOOKS,
+            part.says,
+            part.at,
+            why,
+            part=name,
+            limit=limit,
+            trouble=part.trouble,
+            promise=part.promise,
         )
 
-    def clamped(self, now: float) -> "Hooked":
+    def clamped(self, now: float) -> "HookState":
         """The same with nothing told later than now: the clock may have been set back."""
         if all(part.at <= now for part in self.parts.values()):
             return self
         return replace(self, parts={name: replace(part, at=min(part.at, now)) for name, part in self.parts.items()})
 
-    def after(self, at: float) -> "Hooked":
+    def after(self, at: float) -> "HookState":
         """What is left of it where another source has told since then that it is otherwise."""
         return replace(self, parts={name: part for name, part in self.parts.items() if part.at > at})
 
     @property
-    def asked_for(self) -> Part | None:
+    def asked_for(self) -> HookActor | None:
         """The command for which permission was asked last, if nothing was heard of it since."""
         asking = [part for part in self.parts.values() if part.says is Activity.NEEDS_APPROVAL and part.command]
         return max(asking, key=lambda part: part.at, default=None)
@@ -106,33 +113,33 @@ class Hooked:
         return asdict(self)
 
     @classmethod
-    def read(cls, kept: Mapping[str, Any] | None) -> "Hooked":
+    def read(cls, kept: Mapping[str, Any] | None) -> "HookState":
         parts = (kept or {}).get("parts") or {}
         read = {name: _read_part(part) for name, part in parts.items()}
         found = kept or {}
         return cls(found.get("conversation") or "", read, found.get("pid") or 0, found.get("refused") or 0)
 
 
-def _read_part(kept: Mapping[str, Any]) -> Part:
+def _read_part(kept: Mapping[str, Any]) -> HookActor:
     trouble = kept.get("trouble")
-    return Part(**{**kept, "says": Activity(kept["says"]), "trouble": Trouble(trouble) if trouble else None})
+    return HookActor(**{**kept, "says": Activity(kept["says"]), "trouble": Trouble(trouble) if trouble else None})
 
 
-def take(known: Hooked, payload: Mapping[str, Any], at: float, pid: int = 0) -> Hooked:
+def take(known: HookState, payload: Mapping[str, Any], at: float, pid: int = 0) -> HookState:
     """What is known after one more call of a hook, by this program. The same call twice changes nothing; an older one
     neither."""
     event, conversation = _text(payload.get("hook_event_name")), _text(payload.get("session_id"))
     if conversation and known.conversation and conversation != known.conversation:
         if not (pid and pid == known.pid) and not _begins(event, payload):
             return known  # of another program: an agent may run one of its own kind
-        known = Hooked()
+        known = HookState()
     known = replace(known, conversation=conversation or known.conversation, pid=pid or known.pid)
     name = _text(payload.get("agent_id"))
     before = known.parts.get(name)
     if before is not None and before.at > at:
         return known
     if event == "Interrupt":  # which ends what subagents do, too
-        return replace(known, parts={MAIN: Part(Activity.WAITING, at, "it was interrupted")})
+        return replace(known, parts={MAIN: HookActor(Activity.WAITING, at, "it was interrupted")})
     if event == "SubagentStop":
         return replace(known, parts={each: part for each, part in known.parts.items() if each != name or not name})
     if event in ENDS_TURN and name == MAIN:
@@ -145,7 +152,7 @@ def take(known: Hooked, payload: Mapping[str, Any], at: float, pid: int = 0) -> 
     return known if part is None else replace(known, parts={**known.parts, name: part})
 
 
-def _is_known(event: str, payload: Mapping[str, Any], known: Hooked) -> bool:
+def _is_known(event: str, payload: Mapping[str, Any], known: HookState) -> bool:
     """Claude tells of a dialog as it opens, and of a turn as it ends, and a while later once more in a notice that
     says less of it."""
     if event != "Notification":
@@ -164,56 +171,58 @@ def _begins(event: str, payload: Mapping[str, Any]) -> bool:
     return event == "SessionStart" and payload.get("source") in GOES_ON
 
 
-def _part(event: str, payload: Mapping[str, Any], at: float) -> Part | None:
+def _part(event: str, payload: Mapping[str, Any], at: float) -> HookActor | None:
     tool, doing = _text(payload.get("tool_name")), _doing(payload)
     match event:
         case "SessionStart":
             source = _text(payload.get("source")) or "startup"
             # A conversation is made shorter in the middle of the work.
-            return None if source == "compact" else Part(Activity.WAITING, at, f"its session began ({source})")
+            return None if source == "compact" else HookActor(Activity.WAITING, at, f"its session began ({source})")
         case "UserPromptSubmit" | "BeforeAgent":
-            return Part(Activity.WORKING, at, "a prompt was sent to it")
+            return HookActor(Activity.WORKING, at, "a prompt was sent to it")
         case "PreToolUse" | "BeforeTool" if tool in ASKING_TOOLS:
-            return Part(Activity.NEEDS_APPROVAL, at, f"it asks a question ({tool})")
+            return HookActor(Activity.NEEDS_APPROVAL, at, f"it asks a question ({tool})")
         case "PreToolUse" | "BeforeTool":
-            return Part(Activity.WORKING, at, f"it uses {doing}", _command(payload))
+            return HookActor(Activity.WORKING, at, f"it uses {doing}", _command(payload))
         case "PermissionRequest":
-            return Part(Activity.NEEDS_APPROVAL, at, f"it asks for permission: {doing}", _command(payload))
+            return HookActor(Activity.NEEDS_APPROVAL, at, f"it asks for permission: {doing}", _command(payload))
         case "PostToolUse" | "PostToolUseFailure" | "AfterTool" | "PermissionDenied":
-            return Part(Activity.WORKING, at, f"it has used {tool}")
+            return HookActor(Activity.WORKING, at, f"it has used {tool}")
         case "PreCompact" | "PreCompress":
-            return Part(Activity.WORKING, at, "it makes its conversation shorter")
+            return HookActor(Activity.WORKING, at, "it makes its conversation shorter")
         case "SubagentStart":
-            return Part(Activity.WORKING, at, f"it was started ({_text(payload.get('agent_type')) or 'subagent'})")
+            return HookActor(Activity.WORKING, at, f"it was started ({_text(payload.get('agent_type')) or 'subagent'})")
         case "Notification":
             return _notified(payload, at)
         case "Stop" | "AfterAgent":
             said = _text(payload.get("last_assistant_message")) or _text(payload.get("prompt_response"))
-            return Part(Activity.WAITING, at, "its turn ended", promise=promise_in(said))
+            return HookActor(Activity.WAITING, at, "its turn ended", promise=promise_in(said))
         case "StopFailure":
             return _failure(payload, at)
         case "SessionEnd" if payload.get("reason") not in GOES_ON:
-            return Part(Activity.DONE, at, f"its session ended ({_text(payload.get('reason')) or 'no reason given'})")
+            return HookActor(
+                Activity.DONE, at, f"its session ended ({_text(payload.get('reason')) or 'no reason given'})"
+            )
     return None
 
 
-def _notified(payload: Mapping[str, Any], at: float) -> Part | None:
+def _notified(payload: Mapping[str, Any], at: float) -> HookActor | None:
     said = _text(payload.get("message"))
     match payload.get("notification_type"):
         case "permission_prompt" | "ToolPermission" | "elicitation_dialog":
-            return Part(Activity.NEEDS_APPROVAL, at, f"it asks for permission: {_doing(payload) or said}"[:WIDEST])
+            return HookActor(Activity.NEEDS_APPROVAL, at, f"it asks for permission: {_doing(payload) or said}"[:WIDEST])
         case "idle_prompt":
-            return Part(Activity.WAITING, at, "it waits for a prompt")
+            return HookActor(Activity.WAITING, at, "it waits for a prompt")
     return None
 
 
-def _failure(payload: Mapping[str, Any], at: float) -> Part:
+def _failure(payload: Mapping[str, Any], at: float) -> HookActor:
     error = _text(payload.get("error")) or "unknown"
     said = _text(payload.get("last_assistant_message")) or _text(payload.get("error_details"))
     why = f"its turn ended with {error}" + (f": {said}" if said else "")
     says = ENDED_BY.get(error, Activity.WAITING) if not NO_LIMIT.search(said) else Activity.WAITING
     trouble = trouble_in(error, said) if says is Activity.FAILED else None
-    return Part(says, at, why[:WIDEST], said=said[:LONGEST_BANNER], trouble=trouble)
+    return HookActor(says, at, why[:WIDEST], said=said[:LONGEST_BANNER], trouble=trouble)
 
 
 def _doing(payload: Mapping[str, Any]) -> str:

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from services.monitor.evidence.evidence import Evidence, Source
-from services.monitor.evidence.hooks import Part
-from shared.fleet import Backend, Deliver
-from shared.processes import Process, Processes, is_there
-from shared.states import Activity, Trouble
-from shared.tmux import Pane
+from services.monitor.evidence.hooks import HookActor
+from shared.agents.evidence import Evidence, EvidenceSource
+from shared.contract.states import Activity, Trouble
+from shared.fleet import Backend, PromptDelivery
+from shared.system.processes import Process, Processes, is_there
+from shared.system.tmux import Pane
 
 EARLIER_S = 0.5
 """How much earlier than the question a command may seem to have started, by clocks that count in ticks."""
@@ -37,7 +37,7 @@ class ProcessReader:
         process: Process | None,
         now: float,
         *,
-        asked_for: Part | None = None,
+        asked_for: HookActor | None = None,
         said_goodbye: bool = False,
     ) -> Evidence | None:
         """`process`: the agent's program, where it was found; `asked_for`: what it asked permission for last."""
@@ -45,13 +45,13 @@ class ProcessReader:
             return ended
         if asked_for is not None and (runs := self._approved(process or pane.pid, asked_for)) is not None:
             return runs
-        if backend.deliver is Deliver.EXEC:
+        if backend.deliver is PromptDelivery.EXEC:
             return Evidence(
-                Source.PROCESSES, Activity.WORKING, pane.created, "its program runs, and ends when it is done"
+                EvidenceSource.PROCESSES, Activity.WORKING, pane.created, "its program runs, and ends when it is done"
             )
         if now - pane.created < backend.ready_within_s:
             return Evidence(
-                Source.PROCESSES, Activity.STARTING, pane.created, "its program has just started", weak=True
+                EvidenceSource.PROCESSES, Activity.STARTING, pane.created, "its program has just started", weak=True
             )
         return None
 
@@ -70,16 +70,16 @@ class ProcessReader:
         if not pane.dead:
             says = Activity.DONE if said_goodbye else Activity.FAILED
             why = "its program is gone from its pane"
-            return Evidence(Source.PROCESSES, says, self._ended_at, why, "gone", trouble=Trouble.GONE)
+            return Evidence(EvidenceSource.PROCESSES, says, self._ended_at, why, "gone", trouble=Trouble.GONE)
         status = pane.dead_status
         well = status == 0 or (status is None and said_goodbye)
         says = Activity.DONE if well else Activity.FAILED
-        return Evidence(Source.PROCESSES, says, self._ended_at, f"its program ended {_how(status)}", "ended")
+        return Evidence(EvidenceSource.PROCESSES, says, self._ended_at, f"its program ended {_how(status)}", "ended")
 
     def _is_over(self, pane: Pane, process: Process | None) -> bool:
         return pane.dead or (process is not None and not self.lives(process))
 
-    def _approved(self, top: Process | int, asked_for: Part) -> Evidence | None:
+    def _approved(self, top: Process | int, asked_for: HookActor) -> Evidence | None:
         """A command for which permission was asked, and that runs: somebody gave it."""
         wanted = _bare(asked_for.command)
         if not wanted:
@@ -91,7 +91,11 @@ class ProcessReader:
             if _runs(wanted, " ".join(processes.arguments(process))):
                 why = f"the command that it asked for runs: {asked_for.command[:SHOWN]}"
                 return Evidence(
-                    Source.PROCESSES, Activity.WORKING, max(process.started, asked_for.at + 0.01), why, "approved"
+                    EvidenceSource.PROCESSES,
+                    Activity.WORKING,
+                    max(process.started, asked_for.at + 0.01),
+                    why,
+                    "approved",
                 )
         return None
 

@@ -1,20 +1,25 @@
-"""When an agent's background work is asked how it is, and what follows from the answer. Pure.
+"""When an agent's background work is checked, and what follows from the answer. Pure.
 
-It is about one session and dies with it. What is under way is not remembered: who starts anew asks again.
+A check belongs to one session and ends with it. A query under way is not remembered: a restarted monitor asks again.
 """
 
 from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-from services.monitor.care.sending import restart
-from services.monitor.care.sight import Outcome, Sight, errand_id
-from services.monitor.health.forks.fork import Answered, Failed, NoAnswer, Said
-from services.monitor.health.question import Answer, State, read_answer
-from shared.commands import Command, Stop
-from shared.events import AgentFinished, AgentProgress, AgentUnresponsive, Event
-from shared.fleet import Kind
-from shared.fleet.watch import End, HealthPolicy
-from shared.states import Activity
+from services.monitor.health.question import WorkAnswer, WorkState, read_answer
+from services.monitor.policies.policy import AgentObservation, PolicyOutcome, errand_id, restart
+from shared.agents.fork import ForkAnswer, ForkFailed, ForkSilent, TimedResult
+from shared.contract.commands import Command, Stop
+from shared.contract.envelope import Event
+from shared.contract.events.activity import AgentFinished, AgentProgress, AgentUnresponsive
+from shared.contract.states import Activity
+from shared.fleet import AgentKind
+from shared.fleet.policies import End, HealthPolicy
+from shared.runtime.turn import Turn
+
+HEALTH = "health:"
+
 
 NOT_ASKED = (Activity.STARTING, Activity.DONE, Activity.FAILED, Activity.LIMITED)
 """There is nothing to ask yet or any more, or nobody who may answer."""
@@ -59,63 +64,63 @@ def due_at(health: Health, policy: HealthPolicy, started: float, now: float) -> 
     return min(max(health.asked_at, started), now) + policy.every_s  # the clock may have been set back
 
 
-def may_be_asked(sight: Sight) -> bool:
+def may_be_asked(sight: AgentObservation) -> bool:
     """Whether a question makes sense now, and would not use what its account has not."""
     return sight.is_kept and not sight.parked and sight.status not in NOT_ASKED
 
 
 def conclude(
-    health: Health, sight: Sight, policy: HealthPolicy, answered: Answered, file: str
-) -> tuple[Outcome[Health], str | None]:
+    health: Health, sight: AgentObservation, policy: HealthPolicy, answered: TimedResult, file: str
+) -> tuple[PolicyOutcome[Health], str | None]:
     """What follows from an answer, and the result that is to be kept in the file before anything is told of it.
 
     An agent that works is not finished, whatever a copy of it believes.
     """
     after = replace(health, asked_at=sight.now, trouble="")
     match answered.result:
-        case Failed(reason=reason):
-            return Outcome(replace(after, trouble=reason)), None
-        case NoAnswer():
+        case ForkFailed(reason=reason):
+            return PolicyOutcome(replace(after, trouble=reason)), None
+        case ForkSilent():
             return _unresponsive(after, sight, policy), None
-        case Said(text=text, structured=structured):
+        case ForkAnswer(text=text, structured=structured):
             answer = read_answer(text, structured)
             if answer is None:
-                return Outcome(replace(after, trouble=f"{NO_FORM}: {text[:200]!r}")), None
-            if answer.state is State.FINISHED and sight.status is not Activity.WORKING:
+                return PolicyOutcome(replace(after, trouble=f"{NO_FORM}: {text[:200]!r}")), None
+            if answer.state is WorkState.FINISHED and sight.status is not Activity.WORKING:
                 return _finished(health, after, sight, answer, file)
             return _progress(health, after, sight, answer), None
 
 
-def _progress(health: Health, after: Health, sight: Sight, answer: Answer) -> Outcome[Health]:
+def _progress(health: Health, after: Health, sight: AgentObservation, answer: WorkAnswer) -> PolicyOutcome[Health]:
     state = _progress_state(answer.state)
     told = AgentProgress(agent=sight.agent, spawn=sight.spawn, state=state, summary=answer.summary)
     is_news = (health.state, health.summary) != (state, answer.summary)
-    return Outcome(
+    return PolicyOutcome(
         replace(after, state=state, summary=answer.summary, since=sight.since), tells=(told,) if is_news else ()
     )
 
 
-def _progress_state(state: State) -> Literal["working", "waiting", "blocked"]:
+def _progress_state(state: WorkState) -> Literal["working", "waiting", "blocked"]:
     match state:
-        case State.WAITING:
+        case WorkState.WAITING:
             return "waiting"
-        case State.BLOCKED:
+        case WorkState.BLOCKED:
             return "blocked"
         case _:
             return "working"
 
 
 def _finished(
-    health: Health, after: Health, sight: Sight, answer: Answer, file: str
-) -> tuple[Outcome[Health], str | None]:
+    health: Health, after: Health, sight: AgentObservation, answer: WorkAnswer, file: str
+) -> tuple[PolicyOutcome[Health], str | None]:
     """A task is ended, each time that it is found to be done; told is it once, for a model words each answer anew."""
     asks: tuple[tuple[Command, str], ...] = ()
     if _is_task(sight):
         command = Stop(agent=sight.agent, spawn=sight.spawn, id=errand_id("finished", sight.spawn, sight.now))
         asks = ((command, f"its work is done: {answer.summary}"),)
     moved_on = sight.since > health.since and answer.summary != health.summary
-    if health.state == State.FINISHED and not moved_on:
-        return Outcome(replace(after, since=max(health.since, sight.since)), asks), None
+    if health.state == WorkState.FINISHED and not moved_on:
+        return PolicyOutcome(replace(after, since=max(health.since, sight.since)), asks), None
     told = AgentFinished(
         agent=sight.agent,
         spawn=sight.spawn,
@@ -123,14 +128,14 @@ def _finished(
         output=answer.output[:SHOWN_CHARACTERS],
         file=file if answer.output else None,
     )
-    done = replace(after, state=State.FINISHED.value, summary=answer.summary, since=sight.since)
-    return Outcome(done, asks, (told,)), answer.output or None
+    done = replace(after, state=WorkState.FINISHED.value, summary=answer.summary, since=sight.since)
+    return PolicyOutcome(done, asks, (told,)), answer.output or None
 
 
-def _unresponsive(after: Health, sight: Sight, policy: HealthPolicy) -> Outcome[Health]:
+def _unresponsive(after: Health, sight: AgentObservation, policy: HealthPolicy) -> PolicyOutcome[Health]:
     if sight.parked or sight.status in NOT_ASKED:
         why = sight.parked or sight.reason
-        return Outcome(
+        return PolicyOutcome(
             replace(after, trouble=f"no answer within {policy.timeout_s:g} s, which may come of this: {why}")
         )
     then = policy.then or (End.STOP if _is_task(sight) else End.TELL)
@@ -155,7 +160,7 @@ def _unresponsive(after: Health, sight: Sight, policy: HealthPolicy) -> Outcome[
         case End.TELL:
             pass
     is_news = after.state != UNRESPONSIVE
-    return Outcome(replace(after, state=UNRESPONSIVE, summary=""), asks, told if is_news else ())
+    return PolicyOutcome(replace(after, state=UNRESPONSIVE, summary=""), asks, told if is_news else ())
 
 
 _SAYS = {
@@ -165,5 +170,19 @@ _SAYS = {
 }
 
 
-def _is_task(sight: Sight) -> bool:
-    return sight.declared is not None and sight.declared.kind is Kind.TASK
+def _is_task(sight: AgentObservation) -> bool:
+    return sight.declared is not None and sight.declared.kind is AgentKind.TASK
+
+
+def health_of(turn: Turn, agent: str, spawn: str) -> Health:
+    """What is remembered of a session."""
+    return Health.read(turn.recall(f"{HEALTH}{agent}"), spawn)
+
+
+def report(turn: Turn, agent: str, spawn: str) -> dict[str, Any] | None:
+    """The last check, for people and programs; None where there was none."""
+    health = health_of(turn, agent, spawn)
+    if not health.asked_at:
+        return None
+    asked = datetime.fromtimestamp(health.asked_at, UTC).isoformat()
+    return {"asked": asked, "state": health.state, "summary": health.summary, "trouble": health.trouble}

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from registry import AgentRecord
-from services.monitor.health.forks import FORKS, CannotAsk, Fork, Original
 from services.monitor.health.question import SCHEMA, question_for
-from shared.backends import DIRECTORY
-from shared.fleet import Backend, Fleet, needs
-from shared.fleet.backend import Ask
-from shared.fleet.placeholders import fill, spliced
-from shared.hooks.command import GIVEN
+from shared.agents.fork import FORKS, CannotAsk, Fork, OriginalConversation
+from shared.agents.hooks.command import GIVEN
+from shared.agents.parts import FOLDER
+from shared.fleet import Backend, Fleet
+from shared.fleet import launch_needs as needs
+from shared.fleet.backend import ForkRules
+from shared.fleet.launch_needs import fill, spliced
 
 OURS = ("MUSTER_AGENT", "MUSTER_SPAWN")
 """What marks the agent's own processes: the copy is none of them."""
@@ -24,7 +25,7 @@ class Query:
     """What is asked. The words hold `{scratch}` and `{transcript}` still, which are known when it is run."""
 
     fork: Fork
-    original: Original
+    original: OriginalConversation
     argv: list[str]
     env: Mapping[str, str] = field(repr=False)
     question: str
@@ -87,7 +88,7 @@ def query_for(
         env[backend.model.env] = model
     values = {
         "python": sys.executable,
-        "backends": str(DIRECTORY),
+        "backends": str(FOLDER),
         "agent": agent,
         "session": record.conversation,
         "workspace": str(workspace),
@@ -97,7 +98,9 @@ def query_for(
     values["binary"] = needs.program_of(fleet, name, backend, values, env.get("PATH"))
     return Query(
         fork=FORKS[ask.kind],
-        original=Original(record.conversation, Path(record.transcript) if record.transcript else None, workspace, env),
+        original=OriginalConversation(
+            record.conversation, Path(record.transcript) if record.transcript else None, workspace, env
+        ),
         argv=[fill(word, values) for word in _words(backend, ask, model, is_usual=wanted.question is None)],
         env={key: fill(value, values) for key, value in ask.env.items()},
         question=question_for(wanted.question),
@@ -106,7 +109,7 @@ def query_for(
     )
 
 
-def _words(backend: Backend, ask: Ask, model: str, *, is_usual: bool) -> list[str]:
+def _words(backend: Backend, ask: ForkRules, model: str, *, is_usual: bool) -> list[str]:
     """Only the usual question has an answer of a certain form."""
     lists = {"model_args": backend.model.args if model else [], "schema_args": ask.schema_args if is_usual else []}
     return spliced(ask.argv, lists)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class State(StrEnum):
+class WorkState(StrEnum):
     """How the work is, in the agent's own opinion."""
 
     WORKING = "working"
@@ -40,7 +40,7 @@ SCHEMA = json.dumps(
     {
         "type": "object",
         "properties": {
-            "state": {"type": "string", "enum": [each.value for each in State]},
+            "state": {"type": "string", "enum": [each.value for each in WorkState]},
             "summary": {"type": "string"},
             "output": {"type": "string"},
         },
@@ -58,10 +58,10 @@ _STATE = re.compile(r'"state"\s*:')
 
 
 @dataclass(frozen=True)
-class Answer:
+class WorkAnswer:
     """How the work is, as the copy says it."""
 
-    state: State
+    state: WorkState
     summary: str = ""
     output: str = ""
 
@@ -71,7 +71,7 @@ def question_for(own: str | None = None) -> str:
     return f"{_PREFACE}\n\n{own if own is not None else _USUAL}"
 
 
-def read_answer(text: str, structured: Any = None) -> Answer | None:
+def read_answer(text: str, structured: Any = None) -> WorkAnswer | None:
     """What was answered: the object itself, else the last one in the text that has a state; None where none has."""
     for found in (structured, *_objects_in(text[-LOOKED_AT_CHARACTERS:])):
         if (answer := _answer(found)) is not None:
@@ -97,15 +97,15 @@ def _objects_in(text: str) -> Iterator[Any]:
                 break
 
 
-def _answer(found: Any) -> Answer | None:
+def _answer(found: Any) -> WorkAnswer | None:
     if not isinstance(found, dict):
         return None
     try:
-        state = State(str(found.get("state")).strip().lower())
+        state = WorkState(str(found.get("state")).strip().lower())
     except ValueError:
         return None
     summary = " ".join(_text(found.get("summary")).split())
-    return Answer(state, summary[:SUMMARY_CHARACTERS], _text(found.get("output")))
+    return WorkAnswer(state, summary[:SUMMARY_CHARACTERS], _text(found.get("output")))
 
 
 def _text(found: Any) -> str:

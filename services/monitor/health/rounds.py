@@ -11,31 +11,30 @@ from functools import cache
 from pathlib import Path
 
 from registry import AgentRecord
-from services.monitor.care.sight import Outcome, Sight
-from services.monitor.carer import CARE, Carer
 from services.monitor.health import checks
-from services.monitor.health.asking import Asking
-from services.monitor.health.checks import Health
+from services.monitor.health.checks import HEALTH, Health, health_of
 from services.monitor.health.query import of_session, query_for, why_not
-from services.monitor.health.remembered import HEALTH, health_of
+from services.monitor.health.query_runner import QueryRunner
 from services.monitor.limits.accounts import Accounts
+from services.monitor.policies.policy import AgentObservation, PolicyOutcome
+from services.monitor.policies.runner import CARE, PolicyRunner
 from services.monitor.subject import Subject
-from shared.broker import private
+from shared.contract.events.activity import AgentFinished
 from shared.errors import MusterError
-from shared.events import AgentFinished
 from shared.fleet import Fleet
-from shared.fleet.accounts import account_of
-from shared.fleet.watch import HealthPolicy
-from shared.tmux import Pane
-from shared.turn import Turn
+from shared.fleet.fleet import account_of
+from shared.fleet.policies import HealthPolicy
+from shared.runtime.turn import Turn
+from shared.system import files as private
+from shared.system.tmux import Pane
 
 Parked = Callable[[Subject], str]
 """Why an agent is left alone; empty where it is not."""
 
 
 @dataclass
-class Rounds:
-    asking: Asking
+class HealthChecks:
+    asking: QueryRunner
     _under_way: dict[str, str] = field(default_factory=dict)
     """The agents that are being asked, and the session of each."""
 
@@ -68,7 +67,7 @@ class Rounds:
         now = turn.now.timestamp()
         due = checks.due_at(health, policy, float(pane.created), now)
         if now < due:
-            turn.again_at(datetime.fromtimestamp(due, UTC))
+            turn.look_again_at(datetime.fromtimestamp(due, UTC))
             return
         known = of_session(record, subject.spawn)
         if known is None or why_not(fleet, agent, subject.backend, known):
@@ -87,22 +86,24 @@ class Rounds:
         self.asking.ask(_key(agent), query)
         self._under_way[agent] = subject.spawn
 
-    def _carry_out(self, turn: Turn, agent: str, outcome: Outcome[Health], result: str | None, file: Path) -> None:
+    def _carry_out(
+        self, turn: Turn, agent: str, outcome: PolicyOutcome[Health], result: str | None, file: Path
+    ) -> None:
         is_lost = result is not None and not _kept(turn, file, result)
         for command, why in outcome.asks:
-            turn.ask(command, why)
+            turn.send_command(command, why)
         for event in outcome.tells:
             lost = is_lost and isinstance(event, AgentFinished)
-            turn.tell(event.model_copy(update={"file": None}) if lost else event)
+            turn.emit(event.model_copy(update={"file": None}) if lost else event)
         turn.remember(f"{HEALTH}{agent}", outcome.after.document())
 
 
-def left_alone(turn: Turn, fleet: Fleet, carer: Carer) -> Parked:
+def left_alone(turn: Turn, fleet: Fleet, carer: PolicyRunner) -> Parked:
     """As the policies of limits and logins have it: a question would use the same account."""
 
     @cache
     def accounts() -> Accounts:
-        agents = [key.removeprefix(CARE) for key in {**turn.memory, **turn.kept} if key.startswith(CARE)]
+        agents = [key.removeprefix(CARE) for key in {**turn.memory, **turn.remembered} if key.startswith(CARE)]
         found = {agent: carer.care_of(turn, agent).limits.held for agent in agents}
         return Accounts(fleet, {agent: held for agent, held in found.items() if held is not None})
 
@@ -125,10 +126,10 @@ def _policy(fleet: Fleet, agent: str) -> HealthPolicy | None:
     return declared.watch.health if declared is not None and declared.watch.health.every_s else None
 
 
-def _sight(turn: Turn, fleet: Fleet, subject: Subject, parked: Parked) -> Sight:
+def _sight(turn: Turn, fleet: Fleet, subject: Subject, parked: Parked) -> AgentObservation:
     verdict, now = subject.verdict, turn.now.timestamp()
     assert verdict is not None  # noqa: S101 - who has none is not visited
-    return Sight(
+    return AgentObservation(
         agent=subject.agent,
         spawn=subject.spawn,
         status=verdict.status,
@@ -146,6 +147,6 @@ def _kept(turn: Turn, file: Path, result: str) -> bool:
         private.make_directory(file.parent)
         private.write(file, result)
     except (OSError, MusterError) as error:
-        turn.complain(f"the result of an agent can't be kept in {file}: {error}")
+        turn.degrade(f"the result of an agent can't be kept in {file}: {error}")
         return False
     return True

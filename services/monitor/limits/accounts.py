@@ -1,19 +1,38 @@
-"""What the limits of single agents mean for their accounts: who is left alone, and what is not started. Pure."""
+"""What the limits of single agents mean for their accounts: who waits, what is not started, which warnings are news.
+Pure.
+"""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from services.monitor.limits.held import Held
+from services.monitor.limits.hold import LimitHold
 from shared.fleet import Fleet
-from shared.fleet.accounts import account_of, is_concerned
+from shared.fleet.fleet import account_of, is_concerned
+
+AGAIN_S = 1800.0
+NUMBERS = re.compile(r"\d+")
+
+Told = Mapping[str, float]
+"""When each warning was last told, by its account and its words but for the numbers."""
+
+
+def news(told: Told, account: str, words: str, now: float) -> Told | None:
+    """What is told after this warning; None where it was told not long ago."""
+    key = f"{account}: {NUMBERS.sub('', words)}"[:200]
+    if 0 <= now - told.get(key, float("-inf")) < AGAIN_S:
+        return None
+    recent = {each: at for each, at in told.items() if 0 <= now - at < AGAIN_S}
+    return {**recent, key: now}
+
 
 CONFIRMS_S = 60.0
 """So long past its time a limit may last for those who share it: by then one of them is known to go on, or not."""
 
 
 @dataclass(frozen=True)
-class Park:
+class AccountPark:
     """An account of which nothing is started, or of some of its models."""
 
     account: str
@@ -31,10 +50,10 @@ class Accounts:
     """The agents that are limited now, by name, and the fleet that they are of."""
 
     fleet: Fleet
-    held: Mapping[str, Held]
+    held: Mapping[str, LimitHold]
 
     @property
-    def _of_the_fleet(self) -> Mapping[str, Held]:
+    def _of_the_fleet(self) -> Mapping[str, LimitHold]:
         """Without agents that were only found: they may be logged in as somebody else."""
         return {agent: limited for agent, limited in self.held.items() if agent in self.fleet.agents}
 
@@ -87,16 +106,16 @@ class Accounts:
         refused = [each.resume_at for each in others if each.tries and not each.asked and each.since > mine.resume_at]
         return max([last_at + gap_s if last_at else 0.0, *under_way, *refused])
 
-    def parks(self, now: float) -> Iterator[Park]:
+    def parks(self, now: float) -> Iterator[AccountPark]:
         """What is not to be started now, each account and group of models once."""
-        found: dict[str, Park] = {}
+        found: dict[str, AccountPark] = {}
         for agent, limited in self._of_the_fleet.items():
             until = limited.resume_at
             if limited.stuck or until <= now:
                 continue
             resets = datetime.fromtimestamp(limited.resets_at, UTC) if limited.resets_at is not None else None
             when = f", resets {resets:%Y-%m-%d %H:%M:%S %Z}" if resets is not None else ""
-            park = Park(limited.account, self.models_of(agent), until, f"{agent} hit {limited.named}{when}")
+            park = AccountPark(limited.account, self.models_of(agent), until, f"{agent} hit {limited.named}{when}")
             if park.key not in found or found[park.key].until < until:
                 found[park.key] = park
         yield from found.values()

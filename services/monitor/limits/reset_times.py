@@ -67,14 +67,14 @@ SEPARATED = re.compile(r" ?[·∙•]")
 
 
 @dataclass(frozen=True, slots=True)
-class Reset:
+class ResetTime:
     at: datetime
     """Aware, in UTC: the earliest moment that the words can mean."""
     exact_to_s: float
     """It may be so much later."""
 
 
-def read_reset(words: str, said_at: datetime, zone: tzinfo) -> Reset | None:
+def read_reset(words: str, said_at: datetime, zone: tzinfo) -> ResetTime | None:
     """When this says that a limit ends, if said at this moment by a program in this zone; None if it says no time."""
     text = _tidy(words)
     try:
@@ -100,27 +100,27 @@ def _tidy(words: str) -> str:
     return text if len(text) <= LONGEST_TIDY else ""
 
 
-def _by_epoch(text: str) -> Reset | None:
+def _by_epoch(text: str) -> ResetTime | None:
     if (match := EPOCH.fullmatch(text)) is None:
         return None
     since = timedelta(seconds=int(match["seconds"] or 0), milliseconds=int(match["milliseconds"] or 0))
-    return Reset(datetime(1970, 1, 1, tzinfo=UTC) + since, 1)
+    return ResetTime(datetime(1970, 1, 1, tzinfo=UTC) + since, 1)
 
 
-def _by_distance(text: str, said_at: datetime) -> Reset | None:
+def _by_distance(text: str, said_at: datetime) -> ResetTime | None:
     if (match := RELATIVE.fullmatch(text)) is None:
         return None
     amounts = [(number.lower(), _unit(unit.lower())) for number, unit in AMOUNTS.findall(text)]
     seconds = 0.0 if match["under"] else sum((1 if "a" in number else float(number)) * unit for number, unit in amounts)
     smallest = min(unit for _, unit in amounts)
-    return Reset(said_at.astimezone(UTC) + timedelta(seconds=seconds), max(1, smallest))
+    return ResetTime(said_at.astimezone(UTC) + timedelta(seconds=seconds), max(1, smallest))
 
 
 def _unit(name: str) -> float:
     return 0.001 if name.startswith(("ms", "milli")) else SECONDS[name[0]]
 
 
-def _by_calendar(text: str, said_at: datetime, zone: tzinfo) -> Reset | None:
+def _by_calendar(text: str, said_at: datetime, zone: tzinfo) -> ResetTime | None:
     match = next(filter(None, (form.fullmatch(text) for form in CALENDAR)), None)
     if match is None:
         return None
@@ -136,7 +136,7 @@ def _by_calendar(text: str, said_at: datetime, zone: tzinfo) -> Reset | None:
     moments = (moment_of(datetime.combine(day, clock), place) for day in days)
     at = next((moment for moment in moments if moment >= _not_before(parts, said_at)), None)
     exact_to_s = 86_400 if "hour" not in parts else 1 if "second" in parts else 60
-    return Reset(at, exact_to_s) if at is not None else None
+    return ResetTime(at, exact_to_s) if at is not None else None
 
 
 def _not_before(parts: Mapping[str, str], said_at: datetime) -> datetime:

@@ -1,6 +1,5 @@
 """Handoff on real git remotes, with a real journal and registry; the test plays the spawner and the clock goes on."""
 
-import json
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -9,63 +8,64 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from registry import AgentRecord, RegistryFile
-from services.handoff.looking.git import Git
-from services.handoff.looking.hints import Hints
-from services.handoff.looking.looker import Looker
+from services.handoff.remotes.git import Git
+from services.handoff.remotes.push_hints import PushHints
+from services.handoff.remotes.watcher import RemoteWatcher
 from services.handoff.service import Handoff
-from shared.commands import Command, Reply, Restart, Send
-from shared.desk import request_of
-from shared.events import Event, LoopEvent
-from shared.fleet import FleetFile
-from shared.ids import new_id
-from shared.journal import Journal
-from shared.log import Log
-from shared.states import Activity, Desired, Status
-from shared.turn import Asked, Turn
+from shared.contract.commands import Command, Reply, Restart, Send
+from shared.contract.envelope import Event
+from shared.contract.events.loops import LoopEvent
+from shared.contract.states import Activity
+from shared.messaging.journal import Journal
+from shared.runtime.turn import Turn
+from shared.system.log import Log
+from tests.fakes.fleets import WrittenFleet
+from tests.fakes.peers import Peer
+from tests.fakes.records import START, make_record
+from tests.fakes.turns import TurnDriver
 from tests.fixtures.broker import wait_until
 from tests.fixtures.repositories import ENV
 
 E = TypeVar("E", bound=Event)
-START = datetime(2030, 1, 1, tzinfo=UTC)
 QUICK = {"poll_s": 0.05}
 PAIR = {"builder": {"kind": "loop"}, "reviewer": {"kind": "loop"}}
 
 
 class Station:
     def __init__(self, directory: Path, loops: Mapping[str, Any], agents: Mapping[str, Any] | None = None) -> None:
-        self.path = directory / "fleet.yaml"
         self.agents = agents or {"builder": {}, "reviewer": {}}
-        self.declare(loops)
-        self.fleet_file = FleetFile(self.path)
-        self.fleet_file.fleet.home.mkdir(mode=0o700)
-        self.journal = Journal(self.fleet_file.fleet.journal, "handoff")
-        self._spawner = Journal(self.fleet_file.fleet.journal, "spawner")
-        self.registry = RegistryFile(self.fleet_file.fleet.registry)
-        self.memory: dict[str, Any] = {}
+        self._written = WrittenFleet(directory, self.agents, loops=_quick(loops))
+        self.path, self.fleet_file = self._written.path, self._written.file
+        fleet = self.fleet_file.fleet
+        self.journal, self._spawner = Journal(fleet.journal, "handoff"), Peer(fleet.journal, "spawner", fleet.space)
+        self.turns = TurnDriver(self.journal, fleet.space, START)
+        self.registry = RegistryFile(fleet.registry)
         self.told: list[Event] = []
         self.asked: list[Command] = []
-        self.now = START
         self._news = threading.Event()
         self.looker = self._begin()
 
     def declare(self, loops: Mapping[str, Any]) -> None:
-        declared = {name: {**QUICK, **loop} for name, loop in loops.items()}
-        self.path.write_text(json.dumps({"host": "box", "agents": self.agents, "loops": declared}))
+        self._written.declare(self.agents, loops=_quick(loops))
 
-    def _begin(self) -> Looker:
+    @property
+    def memory(self) -> dict[str, Any]:
+        return self.turns.memory
+
+    def _begin(self) -> RemoteWatcher:
         mirrors = self.fleet_file.fleet.home / "mirrors"
-        looker = Looker(mirrors, Git(mirrors, {**os.environ, **ENV}), self._news.set)
+        looker = RemoteWatcher(mirrors, Git(mirrors, {**os.environ, **ENV}), self._news.set, Log("handoff"))
         looker.tidy()
         looker.begin()
         registry = RegistryFile(self.registry.path)
-        self.hints = Hints(looker.look_now, every_s=0.05)
+        self.hints = PushHints(looker.look_now, every_s=0.05)
         self.service = Handoff(self.fleet_file, registry, self.journal, looker, self.hints, Log("handoff"))
         return looker
 
     def restarts(self) -> None:
         """As a new process."""
         self.looker.close()
-        self.fleet_file = FleetFile(self.path)
+        self.fleet_file = self._written.opened()
         self.looker = self._begin()
 
     def close(self) -> None:
@@ -78,19 +78,11 @@ class Station:
 
     def turn(self, *commands: Command, commits: bool = True) -> Turn:
         self._news.clear()
-        self.now = max(self.now, datetime.now(UTC))
-        space = self.fleet_file.fleet.space
-        made = [each.model_copy(update={"id": each.id or new_id()}) for each in commands]
-        asked = [Asked(request_of(space, each, self.now.timestamp()), each) for each in made]
-        turn = Turn("handoff", self.now, poll=False, heard=[], asked=asked, memory=self.memory)
-        self.service.step(turn)
+        self.turns.now = max(self.turns.now, datetime.now(UTC))
+        turn = self.turns.run(self.service.step, *commands, commits=commits)
         if commits:
-            kept = json.loads(json.dumps(turn.kept))
-            self.memory = {key: each for key, each in (self.memory | kept).items() if each is not None}
-            self.told += [event for event, _ in turn.told]
-            self.asked += turn.wanted
-            requests = [request_of(space, each, self.now.timestamp()) for each in turn.wanted]
-            self.journal.requests.accept(requests, "spawner")
+            self.told += [event for event, _ in turn.emitted]
+            self.asked += turn.outgoing
         return turn
 
     def until(self, says: Callable[[], Any], what: str, within_s: float = 20.0) -> Any:
@@ -116,7 +108,7 @@ class Station:
             self.turn()
 
     def reply(self, command: Command) -> Reply:
-        (answer,) = self.turn(command).answers.values()
+        (answer,) = self.turn(command).replies.values()
         return answer[1]
 
     # --- what was told and asked ---
@@ -144,29 +136,21 @@ class Station:
     ) -> None:
         """As the spawner would."""
         code = code or ("ok" if ok else "refused")
-        reply = Reply(
-            id=str(command.id),
-            verb=command.verb,
-            ok=code == "ok",
-            said=said,
-            code=code,
-            result={"spawn": spawn} if spawn else {},
-            by="spawner",
-            time=START,
-        )
-        with self._spawner.transaction() as transaction:
-            transaction.answer(str(command.id), reply.model_dump_json().encode(), 1.0)
+        self._spawner.answer(command, code, said, time=START, **({"spawn": spawn} if spawn else {}))
 
     def answers_all(self, commands: Sequence[Command] | None = None) -> None:
         for command in self.asked if commands is None else commands:
             self.answers(command)
 
 
-def _asked_at(looker: Looker, address: str) -> float:
+def _quick(loops: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: {**QUICK, **loop} for name, loop in loops.items()}
+
+
+def _asked_at(looker: RemoteWatcher, address: str) -> float:
     standing = looker.standing(address)
     return standing.answered_at if standing is not None else 0.0
 
 
 def _record(spawn: str, activity: Activity, **more: Any) -> AgentRecord:
-    known: dict[str, Any] = {"since": START, "reason": "asked for", "backend": "demo", "workspace": "/", "spawn": spawn}
-    return AgentRecord(status=Status.RUNNING, desired=Desired.RUNNING, **{**known, "activity": activity, **more})
+    return make_record(spawn=spawn, **{"workspace": "/", "activity": activity, **more})

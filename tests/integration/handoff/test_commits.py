@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from services.handoff.loops import inboxes
-from shared.events import (
+from services.handoff.loops import branch_files as inboxes
+from shared.contract.events.loops import (
     BranchGone,
     BranchRewritten,
     CommitMatched,
@@ -79,7 +79,7 @@ def test_a_turn_that_could_not_be_kept_comes_again(station: Make, clone: Clone) 
     clone.push()
     lost: list[object] = []
     while not lost:
-        lost = [*world.turn(commits=False).told]
+        lost = [*world.turn(commits=False).emitted]
     assert subjects(world) == []
     world.until(lambda: subjects(world), "it is told after all")
     world.settled()
@@ -179,7 +179,7 @@ def test_a_loop_that_goes_wrong_tells_nothing_by_halves(
     monkeypatch.setattr(inboxes, "read", odd)
     clone.commit("claim: x")
     clone.push()
-    world.until(lambda: "can't be gone on with: RuntimeError: odd" in world.turn().complaint, "it goes wrong")
+    world.until(lambda: "loop main: RuntimeError: odd" in world.turn().trouble, "it goes wrong")
     assert subjects(world) == []
     monkeypatch.undo()
     world.until(lambda: subjects(world), "it comes again")

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from services.handoff.looking.hints import Trail, refs_of
-from shared.commands import Poll
-from shared.events import WorkClaimed
+from services.handoff.remotes.push_hints import RefTrail, refs_of
+from shared.contract.commands import Poll
+from shared.contract.events.loops import WorkClaimed
 from tests.fixtures.repositories import Clone, git
 from tests.integration.handoff.station import Station
 
@@ -49,5 +49,5 @@ def test_a_remote_is_asked_at_once_when_somebody_says_so(station: Make, clone: C
 def test_a_further_work_tree_has_its_refs_where_its_repository_has_them(clone: Clone, tmp_path: Path) -> None:
     git(clone.path, "worktree", "add", "--quiet", str(tmp_path / "further"))
     git(clone.path, "fetch", "--quiet", "origin")
-    trail = Trail(("main",), (tmp_path / "further", tmp_path / "none", Path("/proc/1/root")))
+    trail = RefTrail(("main",), (tmp_path / "further", tmp_path / "none", Path("/proc/1/root")))
     assert [path.resolve() for path in refs_of(trail)] == [clone.path / ".git" / "refs" / "remotes" / "origin" / "main"]

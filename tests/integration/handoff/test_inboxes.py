@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from shared.events import InboxChanged
+from shared.contract.events.loops import InboxChanged
 from tests.fixtures.repositories import Clone, git
 from tests.integration.handoff.station import PAIR, Station
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.handoff.looking.mirror import Mirror
-from shared.events import BranchGone, BranchRewritten, InboxChanged, StatusSeen
+from services.handoff.remotes.mirror import Mirror
+from shared.contract.events.loops import BranchGone, BranchRewritten, InboxChanged, StatusSeen
 from tests.fixtures.repositories import Clone, git
 from tests.integration.handoff.station import PAIR, Station
 from tests.integration.handoff.test_commits import PATTERNS, subjects

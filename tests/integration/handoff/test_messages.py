@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from shared.commands import PhaseShow, Send
-from shared.events import MessageDropped, MessageWaits
-from shared.states import Activity
+from shared.contract.commands import PhaseShow, Send
+from shared.contract.events.loops import MessageDropped, MessageWaits
+from shared.contract.states import Activity
 from tests.fixtures.repositories import Clone, git
 from tests.integration.handoff.station import Station
 
@@ -28,7 +28,7 @@ def test_a_message_waits_for_an_agent_that_does_not_run_and_that_is_told(station
     world.settled()
     push(clone, "claim: x")
     world.until(lambda: "claim" in world.kinds(), "the claim")
-    world.now += timedelta(seconds=61)
+    world.turns.now += timedelta(seconds=61)
     world.turn()
     world.turn()
     assert [(each.agent, each.reason) for each in world.of(MessageWaits)] == [("reviewer", "it does not run")]
@@ -78,7 +78,7 @@ def test_what_was_refused_is_sent_again_into_the_session_that_runs_then(station:
     world.runs("reviewer", spawn="s2")
     world.turn()
     assert len(sends(world)) == 1
-    world.now += timedelta(seconds=6)
+    world.turns.now += timedelta(seconds=6)
     world.turn()
     assert [each.spawn for each in sends(world)] == ["s1", "s2"]
     world.answers_all()
@@ -92,7 +92,7 @@ def test_a_message_that_nobody_takes_for_a_week_is_given_up_and_that_is_told(sta
     world.settled()
     push(clone, "claim: x")
     world.until(lambda: "claim" in world.kinds(), "the claim")
-    world.now += timedelta(days=8)
+    world.turns.now += timedelta(days=8)
     world.turn()
     (dropped,) = world.of(MessageDropped)
     assert (dropped.text, dropped.reason) == ("claim: x", "it could not be said for 7 days: it does not run")

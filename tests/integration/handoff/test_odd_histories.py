@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from shared.commands import PhaseSet
-from shared.events import InboxChanged, PhaseAdvanced, WorkClaimed
+from shared.contract.commands import PhaseSet
+from shared.contract.events.loops import InboxChanged, PhaseAdvanced, WorkClaimed
 from tests.fixtures.repositories import Clone, bare, git
 from tests.integration.handoff.station import PAIR, Station
 
@@ -117,7 +117,7 @@ def test_lines_of_another_branch_or_of_before_the_first_look_end_no_phase(
     world.settled()
     assert phases(world) == ["one"]
     away = remote.rename(remote.with_suffix(".away"))
-    world.memory = {}
+    world.turns.remember(**dict.fromkeys(world.memory))
     world.restarts()
     world.turn(PhaseSet(phase="one"))
     away.rename(remote)

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from services.handoff.looking import looker
-from services.handoff.looking.git import Git, GitFailed
-from services.handoff.looking.hints import Hints, Trail
-from services.handoff.looking.lanes import Lanes
-from services.handoff.looking.mirror import Mirror, ask_tips
-from shared.events import BranchRewritten, RemoteUnreachable, WorkClaimed
+from services.handoff.remotes import watcher as looker
+from services.handoff.remotes.git import Git, GitFailed
+from services.handoff.remotes.mirror import Mirror, ask_tips
+from services.handoff.remotes.push_hints import PushHints, RefTrail
+from shared.contract.events.loops import BranchRewritten, RemoteUnreachable, WorkClaimed
 from tests.fixtures.broker import wait_until
 from tests.fixtures.repositories import ENV, Clone, bare
 from tests.integration.handoff.station import PAIR, Station
@@ -27,15 +26,15 @@ def test_a_git_that_fails_for_a_moment_is_no_rewritten_branch(
 ) -> None:
     world = station(patterns=PATTERNS)
     world.settled()
-    real, failed = Mirror._in, list[str]()
+    real, failed = Git.__call__, list[str]()
 
-    def odd(mirror: Mirror, *arguments: str, **more: Any) -> str:
-        if arguments[0] in ("cat-file", "merge-base") and arguments[0] not in failed:
-            failed.append(arguments[0])
+    def odd(git: Git, *arguments: str, **more: Any) -> str:
+        for command in {"cat-file", "merge-base"}.intersection(arguments) - {*failed}:
+            failed.append(command)
             raise GitFailed("can't fork: resource temporarily unavailable")
-        return real(mirror, *arguments, **more)
+        return real(git, *arguments, **more)
 
-    monkeypatch.setattr(Mirror, "_in", odd)
+    monkeypatch.setattr(Git, "__call__", odd)
     clone.commit("claim: x")
     clone.push()
     world.until(lambda: world.of(WorkClaimed), "the claim", 40.0)
@@ -160,32 +159,20 @@ def test_an_odd_path_spares_the_hints_for_others(clone: Clone, remote: Path, tmp
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / ".git").write_text("gitdir: a\0b")
     moved: list[str] = []
-    hints = Hints(moved.append, every_s=0.02)
+    hints = PushHints(moved.append, every_s=0.02)
     hints.watch(
         {
-            "odd": Trail(("main",), (tmp_path / "odd",)),
-            "long": Trail(("main",), (), Path("/x" * 300)),
-            "good": Trail(("main",), (), remote),
+            "odd": RefTrail(("main",), (tmp_path / "odd",)),
+            "long": RefTrail(("main",), (), Path("/x" * 300)),
+            "good": RefTrail(("main",), (), remote),
         }
     )
     hints.begin()
-    wait_until(lambda: "good" in hints._seen, "a look")
-    clone.commit("x")
-    clone.push()
-    wait_until(lambda: "good" in moved, "the hint")
+
+    def pushed_and_noticed() -> bool:
+        clone.commit("x")  # more than once, for nothing tells when it was first looked at
+        clone.push()
+        return "good" in moved
+
+    wait_until(pushed_and_noticed, "the hint")
     hints.close()
-
-
-def test_lanes_go_on_where_no_more_threads_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    lanes, done = Lanes({"a": 2}), threading.Event()
-    lanes.put("a", lambda: None)
-
-    def none_left(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", none_left)
-    lanes.put("a", done.set)
-    assert done.wait(10)
-    with pytest.raises(RuntimeError):
-        Lanes({"a": 1}).put("a", done.set)
-    lanes.close()

@@ -7,9 +7,16 @@ from typing import Any
 
 import pytest
 
-from shared.commands import PhaseNext, PhaseSet, PhaseShow, Restart, Spawn, Stop
-from shared.events import KickedOff, KickoffFailed, PhaseAdvanced, PhaseDone, SequenceCompleted, StatusSeen
-from shared.states import Activity
+from shared.contract.commands import PhaseNext, PhaseSet, PhaseShow, Restart, Spawn, Stop
+from shared.contract.events.loops import (
+    KickedOff,
+    KickoffFailed,
+    PhaseAdvanced,
+    PhaseDone,
+    SequenceCompleted,
+    StatusSeen,
+)
+from shared.contract.states import Activity
 from tests.fixtures.repositories import Clone
 from tests.integration.handoff.station import PAIR, Station
 
@@ -293,7 +300,7 @@ def test_a_start_that_a_person_has_overtaken_is_not_asked_for_again(phased: Make
     world.answers(world.starts("builder")[-1], "something else was asked of it meanwhile", code="overtaken")
     world.answers(world.starts("reviewer")[-1])
     world.turn()
-    world.now += timedelta(hours=1)
+    world.turns.now += timedelta(hours=1)
     world.turn()
     assert len(world.starts("builder")) == 2
     assert [each.reason for each in world.of(KickoffFailed)] == ["something else was asked of it meanwhile"]
@@ -318,5 +325,5 @@ def test_a_limited_agent_is_started_anew_when_its_limit_has_lifted(phased: Make,
     world.settled()
     assert len(world.starts("builder")) == 1
     world.runs("builder")
-    world.now += timedelta(seconds=31)
+    world.turns.now += timedelta(seconds=31)
     world.until(lambda: len(world.starts("builder")) == 2, "it")

@@ -13,11 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from services.handoff.looking import git
-from services.handoff.looking.git import MARK, Git, GitFailed
-from services.handoff.looking.mirror import ask_tips
-from shared.commands import PhaseShow, Poll
-from shared.events import RemoteReachable, RemoteUnreachable, WorkClaimed
+from services.handoff.remotes import git
+from services.handoff.remotes.git import MARK, Git, GitFailed
+from services.handoff.remotes.mirror import ask_tips
+from shared.contract.commands import PhaseShow, Poll
+from shared.contract.events.loops import RemoteReachable, RemoteUnreachable, WorkClaimed
 from tests.fixtures.repositories import Clone, bare
 from tests.integration.handoff.station import Station
 
@@ -74,10 +74,10 @@ def test_a_remote_that_can_not_be_reached_is_told_once_and_again_when_it_answers
     world.until(lambda: world.of(RemoteUnreachable), "that it is away")
     (event,) = world.of(RemoteUnreachable)
     assert (event.remote, "does not appear to be a git repository" in event.reason) == (str(remote), True)
-    assert "does not answer" in world.turn().complaint
+    assert "does not answer" in world.turn().trouble
     assert "does not appear" in world.reply(PhaseShow()).result["loops"]["main"]["failure"]
     world.restarts()
-    world.until(lambda: "does not answer" in world.turn().complaint, "it is seen again")
+    world.until(lambda: "does not answer" in world.turn().trouble, "it is seen again")
     assert len(world.of(RemoteUnreachable)) == 1
     remote.with_suffix(".away").rename(remote)
     clone.commit("claim: meanwhile")
@@ -137,14 +137,17 @@ def test_a_git_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
     assert of_git(tmp_path) == []
 
 
-def test_closing_ends_what_hangs_and_a_new_one_ends_what_a_killed_one_left(station: Make) -> None:
+def test_closing_ends_what_hangs_and_a_new_one_ends_what_a_killed_one_left(
+    station: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with silent_server() as address:
         world = station(loops={"main": {**ROLES, "remote": address}})
         mirrors = world.fleet_file.fleet.home / "mirrors"
         mirrors.mkdir()
         world.until(lambda: of_git(mirrors), "git hangs")
-        world.looker._git = Git(mirrors, os.environ)  # so that closing does not reach what runs, as after a kill
-        world.looker.close()
+        with monkeypatch.context() as patch:
+            patch.setattr(Git, "close", lambda _: None)  # it does not reach what runs, as after a kill
+            world.looker.close()
         left = {process.pid for process in of_git(mirrors)}
         assert left
         world.restarts()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.tmux import Tmux
+from shared.system.tmux import Tmux
 from tests.integration.tmux.server import Server
 
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from shared.tmux import Pane, Tmux
-from shared.tmux.server import end_server
+from shared.system.tmux import Pane, Tmux
+from shared.system.tmux.server import end_server
 
 SLEEPER = ["sleep", "1000"]
 NASTY = [

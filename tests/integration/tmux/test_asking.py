@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.tmux import Tmux
-from shared.tmux.connection import Connection
-from shared.tmux.control import Garbled, line
+from shared.system.tmux import Tmux
+from shared.system.tmux.connection import Connection
+from shared.system.tmux.control import Garbled, line
 from tests.integration.tmux.server import NASTY
 
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from shared.tmux import NoSession, Tmux
-from shared.tmux.server import end_server
+from shared.system.tmux import NoSession, Tmux
+from shared.system.tmux.server import end_server
 from tests.integration.tmux.server import SLEEPER, Server, eventually, start_by
 
 
@@ -176,7 +176,7 @@ def test_closing_leaves_nothing_behind_and_tells_nobody(server: Server) -> None:
 
 HOLDER = """
 import sys, time
-from shared.tmux import Tmux
+from shared.system.tmux import Tmux
 Tmux(sys.argv[1]).look()
 print("looked", flush=True)
 time.sleep(600)

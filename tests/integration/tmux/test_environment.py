@@ -8,7 +8,7 @@ import sys
 import psutil
 import pytest
 
-from shared.tmux import Pane
+from shared.system.tmux import Pane
 from tests.integration.tmux.server import SLEEPER, Server, eventually
 
 DUMP = """

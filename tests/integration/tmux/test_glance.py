@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from shared.tmux import Pane, TmuxUnavailable
+from shared.system.tmux import Pane, TmuxUnavailable
 from tests.integration.tmux.server import Server, eventually
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.tmux import WrongSpawn
+from shared.system.tmux import WrongSpawn
 from tests.integration.tmux.server import SLEEPER, Server
 
 

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from shared.tmux import Answer, TmuxUnavailable
+from shared.system.tmux import TmuxAnswer, TmuxUnavailable
+from shared.system.tmux.connection import Connection
 from tests.integration.tmux.server import SLEEPER, Server, eventually
 
 
@@ -132,14 +133,20 @@ def test_the_agents_pane_stays_the_first_when_a_person_adds_more(server: Server)
 
 
 @pytest.mark.parametrize(
-    "said", [Answer(True, ""), Answer(False, "what"), Answer(True, "home\ta\ts\nhome\tb"), Answer(True, "a\tb\tc\td")]
+    "said",
+    [
+        TmuxAnswer(True, ""),
+        TmuxAnswer(False, "what"),
+        TmuxAnswer(True, "home\ta\ts\nhome\tb"),
+        TmuxAnswer(True, "a\tb\tc\td"),
+    ],
 )
 def test_a_quick_look_that_was_not_answered_whole_is_no_answer(
-    server: Server, monkeypatch: pytest.MonkeyPatch, said: Answer
+    server: Server, monkeypatch: pytest.MonkeyPatch, said: TmuxAnswer
 ) -> None:
     server.start("one")
     assert server.tmux.stamps("home") == {"one": "one-1"}
-    monkeypatch.setattr(server.tmux, "_read", lambda *_: [said])
+    monkeypatch.setattr(Connection, "ask", lambda *_, **__: [said])
     with pytest.raises(TmuxUnavailable):
         server.tmux.stamps("home")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from shared.tmux import Pane
+from shared.system.tmux import Pane
 from tests.fixtures.broker import wait_until
 from tests.fixtures.lives import Lives
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from shared.tmux import AlreadyStamped, NotTyped, Pane, WrongSpawn
+from shared.system.tmux import AlreadyStamped, NotTyped, Pane, WrongSpawn
 from tests.integration.tmux.server import SLEEPER, Server, eventually
 
 STAMPS = {"agent": "builder", "spawn": "s-1", "fleet": "home fleet"}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.tmux import NotTyped
+from shared.system.tmux import NotTyped
 from tests.integration.tmux.reader import Reader
 from tests.integration.tmux.server import NASTY, Server
 

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from shared.tmux import Tmux
+from shared.system.tmux import Tmux
 from tests.integration.tmux.server import SLEEPER, Server, eventually, has_ended
 
 

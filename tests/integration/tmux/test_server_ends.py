@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from shared.journal import Journal
+from shared.messaging.journal import Journal
 from tests.fixtures.broker import wait_until
 from tests.fixtures.lives import Lives
 

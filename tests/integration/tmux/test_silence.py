@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import Retryable
-from shared.tmux import SessionExists, Tmux, TmuxMissing, TmuxUnavailable
+from shared.system.tmux import SessionExists, Tmux, TmuxMissing, TmuxUnavailable
 from tests.integration.tmux.server import Server
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from shared.tmux import Tmux, TmuxUnavailable
-from shared.tmux.server import call_back, end_server, socket_of
+from shared.system.tmux import Tmux, TmuxUnavailable
+from shared.system.tmux.server import call_back, end_server, socket_of
 from tests.fixtures.broker import wait_until
 from tests.fixtures.lives import Lives
 from tests.integration.tmux.server import Server, eventually

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from shared.errors import MusterError
-from shared.tmux import AlreadyStamped, Pane, Tmux, WrongSpawn
+from shared.system.tmux import AlreadyStamped, Pane, Tmux, WrongSpawn
 from tests.integration.tmux.server import SLEEPER, Server, eventually, has_ended
 
 STAMPS = {"agent": "builder", "spawn": "s-1", "fleet": "home fleet"}

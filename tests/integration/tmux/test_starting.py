@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import MusterError
-from shared.tmux import SessionExists, Tmux
+from shared.system.tmux import SessionExists, Tmux
 from tests.integration.tmux.server import NASTY, SLEEPER, Server, eventually, start_by
 
 DUMP = "import json, os, sys; json.dump([sys.argv[2:], dict(os.environ), os.getcwd()], open(sys.argv[1], 'w'))"
@@ -117,7 +117,7 @@ def test_two_that_start_the_same_first_session_get_one(server: Server) -> None:
 
 def test_the_server_outlives_whoever_started_it(server: Server) -> None:
     script = (
-        "import time; from pathlib import Path; from shared.tmux import Tmux\n"
+        "import time; from pathlib import Path; from shared.system.tmux import Tmux\n"
         f"tmux = Tmux({server.socket!r})\n"
         f"tmux.start(session='one', argv={SLEEPER!r}, cwd=Path('/'), env={{}}, agent='one', spawn='s', fleet='f')\n"
         "while not tmux.connected: tmux.look()\n"
@@ -143,3 +143,8 @@ def test_a_session_survives_a_configuration_that_ends_the_unattached(server: Ser
     server.tmux.close()
     eventually(lambda: server.clients("x") == [])
     assert [pane.session for pane in server.tmux.look()] == ["one", "two"]
+
+
+def test_a_missing_directory_is_refused(server: Server) -> None:
+    with pytest.raises(MusterError, match="gone: it is not a directory; create it first"):
+        server.start("one", cwd=server.home / "gone")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from shared.tmux import NoSession, NotTyped, Tmux
+from shared.system.tmux import NoSession, NotTyped, Tmux
 from tests.integration.tmux.reader import Reader
 from tests.integration.tmux.server import SLEEPER, Server, eventually
 

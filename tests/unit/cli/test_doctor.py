@@ -9,7 +9,7 @@ import pytest
 from services.cli import doctor
 from services.cli.doctor import Finding, agents, loops
 from shared.fleet import load_fleet
-from tests.unit.shared.test_fleet import write
+from tests.unit.shared.fleet.test_fleet import write
 
 
 def findings(path: Path, text: str) -> list[Finding]:

@@ -10,7 +10,7 @@ import pytest
 from services.cli.__main__ import main
 from services.cli.explain import SOURCES, as_text
 from services.cli.words import Paint
-from services.monitor.evidence import Source
+from services.monitor.evidence import EvidenceSource
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PLAIN = Paint(io.StringIO())
@@ -56,7 +56,7 @@ def test_a_source_that_says_nothing_is_shown_so() -> None:
 
 
 def test_the_sources_are_those_of_the_monitor() -> None:
-    assert list(SOURCES) == [each.value for each in Source]
+    assert list(SOURCES) == [each.value for each in EvidenceSource]
 
 
 def test_a_source_of_a_newer_monitor_is_shown_too() -> None:

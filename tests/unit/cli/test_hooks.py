@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from services.cli.__main__ import main
-from shared.hooks import installing
-from shared.hooks.command import installed
-from shared.hooks.formats import FORMATS
-from shared.hooks.installing import CannotInstall, carry_out, installed_by, planned_install
+from shared.agents.hooks.command import installed
+from shared.agents.hooks.formats import FORMATS
+from shared.agents.hooks.installation import CannotInstall, carry_out, installed_by, planned_install
 
 SETTINGS = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
 ODD = """{
@@ -192,14 +191,14 @@ def test_what_was_done_is_told_although_the_rest_failed(
     if what == "remove":
         person.does("install")
     before = paths[1].read_text()
-    replace = installing._replace
+    replace = Path.replace
 
-    def fails_for_codex(path: Path, text: str) -> None:
+    def fails_for_codex(temporary: Path, path: Path) -> Path:
         if path == paths[1]:
             raise OSError(errno.EROFS, "Read-only file system")
-        replace(path, text)
+        return replace(temporary, path)
 
-    monkeypatch.setattr(installing, "_replace", fails_for_codex)
+    monkeypatch.setattr(Path, "replace", fails_for_codex)
     words = ["--fleet", str(person.fleet), "hooks", what, "--home", str(person.home)]
     fault = f"{paths[1]} can't be written: Read-only file system"
     assert main(words) == 1

@@ -11,16 +11,44 @@ import pytest
 from services.cli.__main__ import main
 from services.cli.init import SETTING, TEMPLATE
 from shared.fleet import load_fleet
-from shared.fleet.backend import Ask, Backend, Dialog, Hooks, ModelChoice, Resume, Screen, Sign, TitleRule, Typing
-from shared.fleet.host import LogSettings, PollSettings, StartSettings, TmuxSettings
-from shared.fleet.policy import FleetRestarts, RestartPolicy
+from shared.fleet.backend import (
+    Backend,
+    Dialog,
+    ForkRules,
+    HookRules,
+    ModelChoice,
+    ResumeRules,
+    Sign,
+    TitleRule,
+    TypingRules,
+)
+from shared.fleet.declaration import (
+    FleetRestarts,
+    LogSettings,
+    PollSettings,
+    RestartPolicy,
+    StartSettings,
+    TmuxSettings,
+)
+from shared.fleet.profiles import shipped
 from shared.fleet.schema import render, schema
+from shared.fleet.screen_rules import LimitWarning, ScreenRules
 from shared.fleet.section import Section
-from shared.fleet.shipped import shipped
-from shared.fleet.signs import LimitWarning
-from tests.unit.shared.test_fleet import write
+from tests.unit.shared.fleet.test_fleet import write
 
-INTERNALS = (Ask, Backend, Dialog, Hooks, LimitWarning, ModelChoice, Resume, Screen, Sign, TitleRule, Typing)
+INTERNALS = (
+    ForkRules,
+    Backend,
+    Dialog,
+    HookRules,
+    LimitWarning,
+    ModelChoice,
+    ResumeRules,
+    ScreenRules,
+    Sign,
+    TitleRule,
+    TypingRules,
+)
 """How a program is run and read is for those who bring a new one: docs/fleet.md."""
 AS_IT_IS = (TmuxSettings, PollSettings, LogSettings, StartSettings, FleetRestarts)
 """Sections whose values are shown as they hold anyway."""

@@ -5,14 +5,14 @@ import os
 import pytest
 
 from services.cli.live_screen import ENTER, LEAVE, picture
-from shared.terminal import Screen
+from services.cli.terminal import TerminalScreen
 
 SIZE = os.terminal_size((10, 4))
 
 
 def after(*pictures: list[str]) -> list[str]:
     """What a terminal shows after these pictures."""
-    screen = Screen(SIZE.lines, SIZE.columns)
+    screen = TerminalScreen(SIZE.lines, SIZE.columns)
     for lines in pictures:
         screen.feed(picture(lines, SIZE).encode())
     return screen.lines()
@@ -40,7 +40,7 @@ def test_nothing_is_erased_before_it_is_drawn_over() -> None:
 
 
 def test_what_was_on_the_screen_is_there_again_afterwards() -> None:
-    screen = Screen(4, 10)
+    screen = TerminalScreen(4, 10)
     screen.feed(b"$ muster\r\n" + ENTER.encode() + picture(["table"], SIZE).encode())
     assert screen.alternate
     screen.feed(LEAVE.encode())

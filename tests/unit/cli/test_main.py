@@ -14,23 +14,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.cli import events, status
-from services.cli.__main__ import ASKED, VERBS, main
-from services.cli.events import Told
+from services.cli import status
+from services.cli.__main__ import VERBS as LOCAL_VERBS
+from services.cli.__main__ import main
+from services.cli.commands import verbs
 from services.cli.words import Paint, event_line
-from shared.commands import Reply
+from shared.client.follow import FollowedDocument, Follower
+from shared.contract.commands import Reply
+from shared.contract.events.lifecycle import AgentGaveUp
+from shared.contract.states import Presence, ServiceState
+from shared.contract.topics import Space
+from shared.contract.writer import DocumentWriter
 from shared.errors import MusterError
-from shared.events import AgentGaveUp, ServiceState
 from shared.fleet import Declaration, Fleet
-from shared.inbox import Arrived
-from shared.journal import Journal
-from shared.states import Presence
-from shared.telling import Teller
-from shared.topics import Space
+from shared.messaging.inbox import MessageArrived
+from shared.messaging.journal import Journal
 from shared.version import __version__
 
 SPACE = Space("box")
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+VERBS = {**LOCAL_VERBS, **verbs()}
 
 
 def exit_code(*arguments: str) -> int:
@@ -83,10 +88,10 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"muster {__version__}\n"
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
+@pytest.mark.parametrize("verb", sorted(LOCAL_VERBS))
 def test_every_verb_can_be_run(verb: str) -> None:
-    module = importlib.import_module(f"services.cli.{'command' if verb in ASKED else verb}")
-    module.arguments(argparse.ArgumentParser(), *([verb] if verb in ASKED else []))
+    module = importlib.import_module(f"services.cli.{verb}")
+    module.arguments(argparse.ArgumentParser())
     assert callable(module.run)
 
 
@@ -113,7 +118,8 @@ def test_a_bad_fleet_file_is_its_own_exit_code(tmp_path: Path, capsys: pytest.Ca
     assert exit_code("--fleet", str(path), "up") == 78
     assert capsys.readouterr().err == (
         f"muster: {path}, line 1: agnets: unknown key; did you mean 'agents'?"
-        " allowed are: adoption, agents, backends, broker, defaults, environment, host, logs, loops, polls, prefix,"
+        " allowed are: adoption, agents, backends, broker, defaults, environment, handoff, host, logs, loops, polls,"
+        " prefix,"
         " registry, restarts, services, start, tmux, version, workspaces\n"
     )
 
@@ -161,12 +167,12 @@ class Rig:
     def __init__(self, path: Path) -> None:
         self.fleet = Fleet(path / "fleet.yaml", Declaration(host="box"))
         self.journal = Journal(self.fleet.journal, "spawner")
-        self.follower = events._Follower(self.fleet)
-        self.wire: list[Arrived] = []
+        self.follower = Follower(self.fleet)
+        self.wire: list[MessageArrived] = []
 
     def tell(self) -> None:
         def build(seq: int) -> tuple[str, bytes]:
-            teller = Teller(SPACE, "spawner", self.journal.epoch)
+            teller = DocumentWriter(SPACE, "spawner", self.journal.epoch)
             return teller.event(AgentGaveUp(agent="a", reason=str(seq)), seq=seq, time=NOW, cause=None)
 
         with self.journal.transaction() as transaction:
@@ -175,11 +181,11 @@ class Rig:
         self.wire.append(arrived(entry.topic, entry.payload))
 
 
-def arrived(topic: str, payload: bytes) -> Arrived:
-    return Arrived(topic, payload, retained=False, repeated=False, mid=1, qos=1, connection=1)
+def arrived(topic: str, payload: bytes) -> MessageArrived:
+    return MessageArrived(topic, payload, retained=False, repeated=False, mid=1, qos=1, connection=1)
 
 
-def seqs(told: Iterator[Told]) -> list[int]:
+def seqs(told: Iterator[FollowedDocument]) -> list[int]:
     return [each.document.seq for each in told if not isinstance(each.document, Reply)]
 
 
@@ -225,16 +231,16 @@ def test_an_event_that_the_broker_lost_is_shown_all_the_same(rig: Rig) -> None:
 
 
 def test_there_may_be_no_journal_yet(tmp_path: Path) -> None:
-    follower = events._Follower(Fleet(tmp_path / "fleet.yaml", Declaration()))
+    follower = Follower(Fleet(tmp_path / "fleet.yaml", Declaration()))
     assert list(follower.begin(0.0)) == []
     assert list(follower.read_journal()) == []
     assert not (tmp_path / ".muster").exists()
 
 
 def test_a_heartbeat_is_no_news_and_a_change_is(rig: Rig) -> None:
-    def state(status: Presence, reason: str = "") -> Arrived:
+    def state(status: Presence, reason: str = "") -> MessageArrived:
         said = ServiceState(service="spawner", status=status, connection=1, pid=7, version="1", reason=reason)
-        return arrived(*Teller(SPACE, "spawner", "e").state(said, seq=1, time=NOW))
+        return arrived(*DocumentWriter(SPACE, "spawner", "e").state(said, seq=1, time=NOW))
 
     heard = [state(Presence.ONLINE), state(Presence.ONLINE), state(Presence.DEGRADED, "x"), state(Presence.ONLINE)]
     shown = [json.loads(told.payload)["data"]["status"] for each in heard for told in rig.follower.hear(each)]
@@ -269,7 +275,7 @@ def test_any_document_on_any_topic_is_shown_or_passed_over(
     tmp_path_factory: pytest.TempPathFactory, messages: list[tuple[str, bytes]]
 ) -> None:
     """`muster events` listens to everything, and commands are whatever somebody typed."""
-    follower = events._Follower(Fleet(tmp_path_factory.getbasetemp() / "fleet.yaml", Declaration(host="box")))
+    follower = Follower(Fleet(tmp_path_factory.getbasetemp() / "fleet.yaml", Declaration(host="box")))
     for topic, payload in messages:
         for told in follower.hear(arrived(f"muster/box/{topic}", payload)):
             assert event_line(told.host, told.row, told.document, Paint(io.StringIO()))
@@ -290,8 +296,7 @@ def test_any_document_on_any_topic_is_shown_or_passed_over(
 )
 def test_a_document_of_the_wrong_shape_is_passed_over(rig: Rig, topic: str, document: dict[str, Any]) -> None:
     told = rig.follower.hear(arrived(f"muster/box/{topic}", json.dumps(document).encode()))
-    for each in told:
-        event_line(each.host, each.row, each.document, Paint(io.StringIO()))
+    assert "" not in [event_line(each.host, each.row, each.document, Paint(io.StringIO())) for each in told]
 
 
 def test_nesting_of_any_depth_is_passed_over(rig: Rig) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from services.cli import reconcile, supervision
 from services.cli.__main__ import main
-from services.cli.ask import StillWaits
 from services.cli.words import Paint
-from shared.commands import Command, Reconcile, Reply
+from shared.client.request import StillWaits
+from shared.contract.commands import Command, Reconcile, Reply
 from shared.fleet import Fleet
 
 MISSING = {"kind": "missing", "agent": "builder", "spawn": "s1", "session": "builder", "state": "new", "waits": ""}
@@ -60,7 +60,7 @@ class World:
         self.became: list[str] = []
         monkeypatch.setattr(supervision, "pids", lambda _: self.pids)
         monkeypatch.setattr(supervision, "run_once", self._run)
-        monkeypatch.setattr("services.cli.ask.ask", self._ask)
+        monkeypatch.setattr("services.cli.request.ask", self._ask)
         monkeypatch.setattr(reconcile, "become", self._become)
 
     def _run(self, _: Fleet, *words: str) -> subprocess.CompletedProcess[str]:

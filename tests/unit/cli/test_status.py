@@ -12,21 +12,21 @@ from typing import Any
 import pytest
 
 from registry import AgentRecord, EndedSession, RegistryFile
-from registry.kept import AGENT, Kept
+from registry.memory import AGENT_KEY, RememberedRecord
 from services.cli import supervision
 from services.cli.__main__ import main
-from services.cli.cells import width
-from services.cli.choosing import ANY, DRIFTS, Choice, WrongWord, split
-from services.cli.look import BusLook
 from services.cli.report import JOURNAL, NOTHING, REGISTRY, Report
+from services.cli.status_filter import ANY, DRIFTS, Choice, WrongWord, split
 from services.cli.status_tables import short_size
 from services.cli.status_view import View
+from services.cli.tables import width
 from services.cli.words import Paint
+from shared.client.presence import BusLook
+from shared.contract.services import SERVICES
+from shared.contract.states import Desired, Status
 from shared.errors import MusterError
 from shared.fleet import Declaration, Fleet
-from shared.journal import Journal
-from shared.roles import SERVICES
-from shared.states import Desired, Status
+from shared.messaging.journal import Journal
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 PLAIN = Paint(io.StringIO())
@@ -357,7 +357,7 @@ def test_a_broken_registry_is_told_and_the_journal_is_shown(fleet: Fleet, capfd:
     journal = Journal(fleet.journal, "registrar")
     kept = record(Status.GAVE_UP)
     with journal.transaction() as transaction:
-        transaction.remember(f"{AGENT}builder", Kept(kept, kept).dump())
+        transaction.remember(f"{AGENT_KEY}builder", RememberedRecord(kept, kept).dump())
     journal.close()
     fleet.registry.write_text("version: 1\nagents:\n  builder: [\n")
     assert status(fleet) == 3
@@ -378,7 +378,7 @@ def test_a_registry_that_can_not_be_written_is_shown_as_the_journal_has_it(
     journal = Journal(fleet.journal, "registrar")
     for base, shown_from in ((kept, REGISTRY), (written, JOURNAL)):
         with journal.transaction() as transaction:
-            transaction.remember(f"{AGENT}builder", Kept(kept, base).dump())
+            transaction.remember(f"{AGENT_KEY}builder", RememberedRecord(kept, base).dump())
         status(fleet, "--json")
         assert json.loads(capfd.readouterr().out)["from"] == shown_from
     journal.close()
@@ -398,5 +398,5 @@ def test_a_broken_registry_without_a_journal_makes_none(fleet: Fleet, capfd: pyt
 def test_who_looks_once_does_not_pay_for_the_watch() -> None:
     code = "import sys, services.cli.status; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    dear = {"services.cli.watching", "services.cli.live_screen", "services.cli.ask", "supervisor", "asyncio"}
+    dear = {"services.cli.status_watch", "services.cli.live_screen", "shared.client.request", "supervisor", "asyncio"}
     assert dear.isdisjoint(loaded)

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.cli import transcript
-from services.cli.fleet import open_fleet
+from services.cli.fleet_option import open_fleet
 from services.cli.transcript import last_turns, one_line, render, where_is, wrapped
 from services.cli.words import Paint
+from shared.agents.transcript import Speaker, TranscriptEntry
 from shared.errors import MusterError
-from shared.transcripts import Entry, Who
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "transcripts"
 THEN = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -133,20 +133,20 @@ def test_the_agents_own_environment_counts(fleet: Path, monkeypatch: pytest.Monk
 # --- for people ---
 
 
-def lines(*entries: Entry, width: int = 60, full: bool = False, paint: Paint = PLAIN) -> list[str]:
+def lines(*entries: TranscriptEntry, width: int = 60, full: bool = False, paint: Paint = PLAIN) -> list[str]:
     return list(render(entries, paint, width=width, full=full))
 
 
 def test_who_spoke_is_said_when_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = lines(
-        Entry(Who.USER, "do it"),
-        Entry(Who.THINKING, "hm"),
-        Entry(Who.TOOL, "ls -l\nsecond line", tool="Bash", arguments='{"command": "ls -l"}'),
-        Entry(Who.RESULT, "one\ntwo\n"),
-        Entry(Who.AGENT, "done"),
-        Entry(Who.NOTE, "interrupted", failed=True),
-        Entry(Who.USER, "again"),
-        Entry(Who.USER, "and again"),
+        TranscriptEntry(Speaker.USER, "do it"),
+        TranscriptEntry(Speaker.THINKING, "hm"),
+        TranscriptEntry(Speaker.TOOL, "ls -l\nsecond line", tool="Bash", arguments='{"command": "ls -l"}'),
+        TranscriptEntry(Speaker.RESULT, "one\ntwo\n"),
+        TranscriptEntry(Speaker.AGENT, "done"),
+        TranscriptEntry(Speaker.NOTE, "interrupted", failed=True),
+        TranscriptEntry(Speaker.USER, "again"),
+        TranscriptEntry(Speaker.USER, "and again"),
     )
     assert shown == [
         *("", "user", "  do it"),
@@ -157,27 +157,29 @@ def test_who_spoke_is_said_when_it_changes(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_times_are_local_and_a_new_day_is_told() -> None:
     shown = lines(
-        Entry(Who.USER, "one", THEN), Entry(Who.USER, "two", THEN), Entry(Who.USER, "three", THEN.replace(day=9))
+        TranscriptEntry(Speaker.USER, "one", THEN),
+        TranscriptEntry(Speaker.USER, "two", THEN),
+        TranscriptEntry(Speaker.USER, "three", THEN.replace(day=9)),
     )
     assert sum(line.startswith("── ") for line in shown) == 2
     assert f"user {THEN.astimezone():%H:%M:%S}" in shown
 
 
 def test_long_results_are_cut_unless_all_is_wanted() -> None:
-    result = Entry(Who.RESULT, "\n".join(f"{number} " + "x" * 99 for number in range(9)))
-    shown = lines(Entry(Who.AGENT, ""), result)[3:]
+    result = TranscriptEntry(Speaker.RESULT, "\n".join(f"{number} " + "x" * 99 for number in range(9)))
+    shown = lines(TranscriptEntry(Speaker.AGENT, ""), result)[3:]
     assert [len(line) for line in shown[:3]] == [60] * 3
     assert shown[3].strip() == "… 6 more lines (--full)"
-    assert len(lines(Entry(Who.AGENT, ""), result, full=True)[3:]) == 9
+    assert len(lines(TranscriptEntry(Speaker.AGENT, ""), result, full=True)[3:]) == 9
 
 
 def test_all_arguments_are_shown_when_all_is_wanted() -> None:
-    call = Entry(Who.TOOL, "ls", tool="Bash", arguments='{"command": "ls", "timeout": 5}')
+    call = TranscriptEntry(Speaker.TOOL, "ls", tool="Bash", arguments='{"command": "ls", "timeout": 5}')
     assert lines(call, full=True)[-1] == '  ▸ Bash {"command": "ls", "timeout": 5}'
 
 
 def test_colours_are_for_terminals() -> None:
-    failed = Entry(Who.NOTE, "limit", failed=True)
+    failed = TranscriptEntry(Speaker.NOTE, "limit", failed=True)
     assert lines(failed) == ["  — limit"]
     assert lines(failed, paint=Paint(Terminal())) == ["\x1b[31m  — limit\x1b[0m"]
 
@@ -194,7 +196,7 @@ def test_no_color_is_honoured(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @given(text=st.text())
 def test_nothing_in_a_transcript_commands_the_terminal(text: str) -> None:
-    whos = [Entry(who, text, THEN, tool=text, arguments=text, failed=True) for who in Who]
+    whos = [TranscriptEntry(who, text, THEN, tool=text, arguments=text, failed=True) for who in Speaker]
     for full in (True, False):
         shown = list(render(whos, PLAIN, width=60, full=full))
         assert [line for line in shown if not line.isprintable()] == []
@@ -221,5 +223,5 @@ def test_one_line_is_one_line() -> None:
 
 @pytest.mark.parametrize(("count", "texts"), [(None, "xa1b2"), (1, "b2"), (2, "a1b2"), (9, "xa1b2"), (0, "")])
 def test_the_last_turns(count: int | None, texts: str) -> None:
-    entries = [Entry(Who.USER if letter in "ab" else Who.AGENT, letter) for letter in "xa1b2"]
+    entries = [TranscriptEntry(Speaker.USER if letter in "ab" else Speaker.AGENT, letter) for letter in "xa1b2"]
     assert "".join(entry.text for entry in last_turns(entries, count)) == texts

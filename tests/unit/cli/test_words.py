@@ -9,32 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.cli.words import Paint, ago, event_line, table
-from shared.commands import Reply
-from shared.events import (
-    AgentExited,
-    AgentFinished,
-    AgentGaveUp,
-    AgentProgress,
-    AgentRestarted,
-    AgentSpawned,
-    AgentState,
-    AgentStopped,
-    Data,
+from shared.contract.commands import Reply
+from shared.contract.envelope import Data, Event
+from shared.contract.events.activity import AgentFinished, AgentProgress
+from shared.contract.events.drift import (
     DriftResolved,
     DuplicateId,
-    Event,
     Identified,
     Moved,
     PaneDead,
-    ServiceState,
     SessionMissing,
     StaleId,
     Unregistered,
     WrongBackend,
 )
-from shared.states import Desired, Presence, Status
-from shared.telling import Teller
-from shared.topics import REPLY, Space, row_for
+from shared.contract.events.lifecycle import AgentExited, AgentGaveUp, AgentRestarted, AgentSpawned, AgentStopped
+from shared.contract.states import AgentState, Desired, Presence, ServiceState, Status
+from shared.contract.topics import REPLY, Space, row_for
+from shared.contract.writer import DocumentWriter
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -106,13 +98,15 @@ def test_a_table_may_have_no_rows() -> None:
 
 @given(st.lists(st.tuples(st.text(max_size=12), st.text(max_size=12)), max_size=4))
 def test_any_text_can_be_in_a_table(rows: list[tuple[str, str]]) -> None:
-    table(("A", "B"), rows)
+    shown = table(("A", "B"), rows)
+    assert all(cell.strip() in shown for row in rows for cell in row)
 
 
 @pytest.mark.parametrize("cell", ["\x1b[2J", "\x1b[", "a\x1b[31"])
 def test_an_escape_that_is_no_colour_does_not_break_a_table(cell: str) -> None:
     """Who asked for something is free text, and ends up as the reason in `muster status`."""
-    table(("A", "B"), [(cell, "x"), ("m", "y")])
+    head, first, second = table(("A", "B"), [(cell, "x"), ("m", "y")]).split("\n")
+    assert (head.split(), first[-1:], second.split()) == (["A", "B"], "x", ["m", "y"])
 
 
 FACTS: dict[str, Any] = {
@@ -213,7 +207,7 @@ FACTS: dict[str, Any] = {
 )
 def test_an_event_is_one_line(event: Event, words: str) -> None:
     row = row_for(event)
-    document = row.read(Teller(Space("box"), "spawner", "e").event(event, seq=1, time=NOW, cause=None)[1])
+    document = row.read(DocumentWriter(Space("box"), "spawner", "e").event(event, seq=1, time=NOW, cause=None)[1])
     clock, host, rest = event_line("box", row, document, PLAIN).split(" ", 2)
     assert len(clock) == len("12:34:56.789")
     assert (host, rest) == ("box", words)
@@ -246,7 +240,7 @@ def test_an_event_is_one_line(event: Event, words: str) -> None:
 )
 def test_a_state_is_one_line(state: Data, words: str) -> None:
     row = row_for(state)
-    document = row.read(Teller(Space("box"), "spawner", "e").state(state, seq=1, time=NOW)[1])
+    document = row.read(DocumentWriter(Space("box"), "spawner", "e").state(state, seq=1, time=NOW)[1])
     assert event_line("box", row, document, PLAIN).split(" ", 2)[2] == words
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from services.monitor.service import RECORDED_WITHIN_S
-from shared.events import ApprovalNeeded
+from shared.contract.events.activity import ApprovalNeeded
+from shared.contract.states import Activity, Status
 from shared.fleet import SIDE_SERVICE
-from shared.states import Activity, Status
-from shared.tmux import TmuxUnavailable
-from tests.unit.monitor.seeing import START, record
+from shared.system.tmux import TmuxUnavailable
+from tests.fakes.records import START
+from tests.unit.monitor.samples import record
 from tests.unit.monitor.world import AGENTS, WAITS, WORKS, World, asks, told
 
 
@@ -45,7 +46,7 @@ def test_a_new_session_of_the_same_agent_begins_anew(world: World) -> None:
     world.runs("builder", WORKS, spawn="s2")
     turn = world.turn()
     assert told(turn) == [("builder", "working")]
-    assert [getattr(event, "was", "") for event, _ in turn.told] == [None]
+    assert [getattr(event, "was", "") for event, _ in turn.emitted] == [None]
 
 
 def test_after_a_restart_nothing_is_told_twice(world: World) -> None:
@@ -115,10 +116,10 @@ def test_nobody_waits_for_ever_for_the_record(world: World) -> None:
 def test_a_tmux_that_does_not_answer_is_no_empty_one(world: World) -> None:
     world.runs("builder")
     world.turn()
-    world.tmux.answers = False
+    world.tmux.trouble = TmuxUnavailable("list-panes", "")
     with pytest.raises(TmuxUnavailable):
         world.turn()
-    world.tmux.answers = True
+    world.tmux.trouble = None
     assert told(world.turn()) == []
 
 
@@ -168,9 +169,9 @@ def test_a_rule_that_is_edited_is_in_force_on_a_screen_that_stays(world: World) 
 
 def test_a_dialog_is_told_with_its_words_and_fingerprint(world: World) -> None:
     world.runs("builder", asks("ask one"))
-    first = [event for event, _ in world.turn().told if isinstance(event, ApprovalNeeded)]
+    first = [event for event, _ in world.turn().emitted if isinstance(event, ApprovalNeeded)]
     world.shows("builder", asks("ask two"))
-    second = [event for event, _ in world.turn().told if isinstance(event, ApprovalNeeded)]
+    second = [event for event, _ in world.turn().emitted if isinstance(event, ApprovalNeeded)]
     ((one,), (two,)) = (first, second)
     assert "Do you allow this? ask one" in one.dialog
     assert "1. Yes" in one.dialog

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from services.monitor.fusion import Verdict
-from services.monitor.hearing import WAITS_S
+from services.monitor.evidence.hook_intake import WAITS_S
 from services.monitor.subject import Subject
-from shared.events import ApprovalNeeded
-from tests.unit.monitor.seeing import GONE, record
+from services.monitor.verdict import Verdict
+from shared.contract.events.activity import ApprovalNeeded
+from tests.unit.monitor.samples import GONE, record
 from tests.unit.monitor.world import WAITS, WORKS, World, asks, told
 
 
@@ -17,18 +17,16 @@ def test_a_call_is_told_and_removed_once_it_is_remembered(world: World) -> None:
     world.runs("builder", "")
     call = world.calls_a_hook("UserPromptSubmit")
     assert told(world.turn()) == [("builder", "working")]
-    assert call.exists(), "whether the turn was for nothing is not known yet"
-    assert told(world.turn()) == []
     assert not call.exists()
+    assert told(world.turn()) == []
 
 
 def test_a_turn_that_was_for_nothing_hears_it_again(world: World) -> None:
     world.runs("builder", "")
     call = world.calls_a_hook("UserPromptSubmit")
     world.turn(commits=False)
-    assert told(world.turn()) == [("builder", "working")]
     assert call.exists()
-    world.turn()
+    assert told(world.turn()) == [("builder", "working")]
     assert not call.exists()
     world.restarts()
     assert told(world.turn()) == []
@@ -111,7 +109,7 @@ def test_a_question_of_a_hook_is_told_once_with_the_dialog_that_comes_after_it(w
     world.calls_a_hook("PermissionRequest", tool_name="Bash", tool_input={"command": "touch x"})
     assert told(world.turn(after=0.1)) == [("builder", "needs_approval")]
     world.shows("builder", asks("touch x"))
-    ((event, _),) = world.turn(after=0.5).told
+    ((event, _),) = world.turn(after=0.5).emitted
     assert isinstance(event, ApprovalNeeded)
     assert "Do you allow this? touch x" in event.dialog
     assert event.reason == "it asks for permission: Bash: touch x"
@@ -163,14 +161,14 @@ def test_an_odd_agent_hides_no_other(world: World, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Subject, "judge", judge)
     taken = world.turn()
     assert told(taken) == [("tester", "working")]
-    assert "what builder is doing can't be told: ZeroDivisionError: odd" in taken.complaint
+    assert "builder: ZeroDivisionError: odd" in taken.trouble
 
 
 def test_what_was_heard_is_known_after_a_restart_with_the_program_that_said_it(world: World) -> None:
     world.runs("builder")
     world.calls_a_hook("UserPromptSubmit")
     assert told(world.turn()) == [("builder", "working")]
-    world.memory["hooked:builder"]["program"] = asdict(GONE)
+    world.turns.remember(**{"hooked:builder": {**world.memory["hooked:builder"], "program": asdict(GONE)}})
     world.restarts()
     found = [event for _ in range(3) for event in told(world.turn())]
     assert found == [("builder", "failed")], "what a program said that is gone counts no longer"

@@ -3,23 +3,25 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from registry import AgentRecord, RegistryFile
-from services.monitor.health.asking import Asking
+from services.monitor.health.query_runner import QueryRunner
 from services.monitor.service import Monitor
-from shared.commands import Command, Explain, Reply
-from shared.desk import request_of
-from shared.events import Event, StatusChanged
-from shared.fleet import FleetFile
-from shared.hooks.spool import Spool
-from shared.journal import Journal
-from shared.log import Log
-from shared.tmux import Pane, Tmux, TmuxUnavailable
-from shared.turn import Asked, Turn
-from tests.unit.monitor.seeing import START, pane, record
+from shared.agents.hooks.spool import Spool
+from shared.contract.commands import Command, Explain, Reply
+from shared.contract.envelope import Event
+from shared.contract.events.activity import StatusChanged
+from shared.messaging.journal import Journal
+from shared.runtime.turn import Turn
+from shared.system.log import Log
+from tests.fakes.fleets import WrittenFleet
+from tests.fakes.records import START
+from tests.fakes.tmux import FakeTmux
+from tests.fakes.turns import TurnDriver
+from tests.unit.monitor.samples import pane, record
 
 RULE = "─" * 40
 BOX = f"{RULE}\n› \x1b[2mtype a message\x1b[0m\n{RULE}\n"
@@ -31,55 +33,34 @@ def asks(what: str = "ask x") -> str:
     return f"{RULE}\nDo you allow this? {what}\n  1. Yes\n  2. No\n1 or 2 · esc to refuse"
 
 
-class FakeTmux:
-    """As far as the monitor uses one."""
-
-    def __init__(self) -> None:
-        self.panes: dict[str, Pane] = {}
-        self.shown: dict[str, str] = {}
-        self.answers = True
-        self.captured: list[list[str]] = []
-
-    def glance(self, fleet: str) -> dict[str, Pane]:
-        if not self.answers:
-            raise TmuxUnavailable("list-panes", "")
-        return {agent: each for agent, each in self.panes.items() if each.fleet == fleet}
-
-    def screens(self, pane_ids: Sequence[str], *, styled: bool = False) -> dict[str, str]:
-        assert styled
-        self.captured.append(list(pane_ids))
-        return {pane_id: self.shown[pane_id] for pane_id in pane_ids if pane_id in self.shown}
-
-
 class World:
     def __init__(self, home: Path, agents: Mapping[str, Any] = AGENTS) -> None:
-        self.path = home / "fleet.yaml"
-        self.declare(agents)
-        self.fleet_file = FleetFile(self.path)
-        self.fleet_file.fleet.home.mkdir()
+        self.written = WrittenFleet(home, agents)
+        self.path, self.fleet_file = self.written.path, self.written.file
         self.tmux = FakeTmux()
         self.journal = Journal(self.fleet_file.fleet.journal, "monitor")
+        self.turns = TurnDriver(self.journal, self.fleet_file.fleet.space, START)
         self.registry = RegistryFile(self.fleet_file.fleet.registry)
         self.spool = Spool(self.fleet_file.fleet.home / "hooks")
         self.spool.prepare()
-        self.memory: dict[str, Any] = {}
-        self.now = START
-        self._calls = 0
+        self._calls = self._explained = 0
         self.records = True
         """Whether somebody records what is told."""
-        self.asking = Asking(self.fleet_file.fleet.home / "peeks", lambda: None)
+        self.asking = QueryRunner(self.fleet_file.fleet.home / "peeks", lambda: None, Log("monitor"))
         self.restarts()
 
     def restarts(self) -> None:
         """The monitor, as a new process."""
         registry = RegistryFile(self.registry.path)
-        tmux = cast(Tmux, self.tmux)
-        self.service = Monitor(self.fleet_file, registry, tmux, self.journal, self.spool, Log("monitor"), self.asking)
+        self.service = Monitor(
+            self.fleet_file, registry, self.tmux, self.journal, self.spool, Log("monitor"), self.asking
+        )
+        self.turns.handlers = self.service.effects
 
     # --- what others do ---
 
     def declare(self, agents: Mapping[str, Any] = AGENTS, **more: Any) -> None:
-        self.path.write_text(json.dumps({"host": "box", "agents": agents, **more}))
+        self.written.declare(agents, **more)
 
     def runs(self, agent: str = "builder", screen: str = WAITS, spawn: str = "s1", **changes: Any) -> None:
         """A session of its own, with a record of it."""
@@ -114,34 +95,41 @@ class World:
     def _record(self, turn: Turn) -> None:
         """As the registrar does."""
         records = self.registry.records()
-        for event, _ in turn.told:
+        for event, _ in turn.emitted:
             known = records.get(event.agent) if isinstance(event, StatusChanged) else None
             if isinstance(event, StatusChanged) and known is not None and known.spawn == event.spawn and self.records:
                 self.writes(**{event.agent: known.model_copy(update={"activity": event.status})})
 
     # --- turns ---
 
-    def turn(self, *explain: str, after: float = 1.0, commits: bool = True, asks: Sequence[Command] = ()) -> Turn:
-        self.now += timedelta(seconds=after)
-        space = self.fleet_file.fleet.space
-        commands = [*asks, *(Explain(agent=agent, id=f"r-{agent}") for agent in explain)]
-        asked = [Asked(request_of(space, each, self.now.timestamp()), each) for each in commands]
-        turn = Turn("monitor", self.now, poll=False, heard=[], asked=asked, memory=self.memory)
-        self.service.step(turn)
+    @property
+    def now(self) -> datetime:
+        return self.turns.now
+
+    @now.setter
+    def now(self, when: datetime) -> None:
+        self.turns.now = when
+
+    @property
+    def memory(self) -> Mapping[str, Any]:
+        return self.turns.memory
+
+    def turn(self, *, after: float = 1.0, commits: bool = True, asks: Sequence[Command] = ()) -> Turn:
+        turn = self.turns.run(self.service.step, *asks, after=after, commits=commits)
         if commits:
-            kept = json.loads(json.dumps(turn.kept))
-            self.memory = {key: each for key, each in (self.memory | kept).items() if each is not None}
             self._record(turn)
         return turn
 
     def explains(self, agent: str) -> Reply:
-        (_, reply) = self.turn(agent).answers[f"r-{agent}"]
+        self._explained += 1
+        asked = Explain(agent=agent, id=f"explain-{self._explained}")
+        (_, reply) = self.turn(asks=[asked]).replies[f"explain-{self._explained}"]
         return reply
 
 
 def told(turn: Turn) -> list[tuple[str, str]]:
     """Agent and status, or the kind of what is no change of it."""
-    return [(getattr(event, "agent", ""), _what(event)) for event, _ in turn.told]
+    return [(getattr(event, "agent", ""), _what(event)) for event, _ in turn.emitted]
 
 
 def _what(event: Event) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from services.reconciler.once import copy_journal
 from shared.errors import MusterError
-from shared.journal import Journal
+from shared.messaging.journal import Journal
 
 
 def state_of(directory: Path) -> dict[str, tuple[int, bytes]]:

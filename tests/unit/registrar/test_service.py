@@ -13,28 +13,21 @@ import pytest
 
 from registry import RegistryFile
 from services.registrar.service import Registrar
-from shared.commands import Command, Rebuild, Reply, Stop
-from shared.desk import request_of
-from shared.events import (
-    AgentDeleted,
-    AgentExited,
-    AgentSpawned,
-    AgentState,
-    AgentStopped,
-    Data,
-    Envelope,
-    Event,
-    Identified,
-    SessionMissing,
-)
+from shared.contract.commands import Command, Rebuild, Reply, Stop
+from shared.contract.envelope import Data, Envelope, Event
+from shared.contract.events.drift import Identified, SessionMissing, Unregistered
+from shared.contract.events.lifecycle import AgentDeleted, AgentExited, AgentSpawned, AgentStopped
+from shared.contract.services import entry_of
+from shared.contract.states import AgentState, Desired, Status
+from shared.contract.topics import AGENT_STATE, TOPICS, row_for, rows
+from shared.contract.writer import DocumentWriter
 from shared.fleet import FleetFile
-from shared.following import Heard
-from shared.journal import Journal, Request
-from shared.log import Log
-from shared.states import Desired, Status
-from shared.telling import Teller
-from shared.topics import AGENT_STATE, TOPICS, row_for
-from shared.turn import Asked, Turn
+from shared.messaging.cursors import ReceivedEvent
+from shared.messaging.intake import request_of
+from shared.messaging.journal import Journal, Request
+from shared.runtime.memory import Memory
+from shared.runtime.turn import PendingCommand, Turn
+from shared.system.log import Log
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -74,7 +67,7 @@ class Office:
         """A new process takes over."""
         self.registrar = Registrar(self.fleet_file, RegistryFile(self.path), self.journal, Log("registrar"))
 
-    def heard(self, event: Event) -> Heard:
+    def heard(self, event: Event) -> ReceivedEvent:
         self.seq += 1
         envelope = Envelope[Any](
             type="muster.test",
@@ -86,21 +79,21 @@ class Office:
             epoch="e",
             id=f"e-{self.seq}",
         )
-        return Heard("box", row_for(event), envelope)
+        return ReceivedEvent("box", row_for(event), envelope)
 
-    def turn(self, *events: Event, asked: list[Asked] | None = None) -> Turn:
+    def turn(self, *events: Event, pending: list[PendingCommand] | None = None) -> Turn:
         heard = [self.heard(event) for event in events]
-        return Turn("registrar", self.now, poll=False, heard=heard, asked=asked or [], memory=self.memory)
+        return Turn("registrar", self.now, poll=False, events=heard, commands=pending or [], memory=Memory(self.memory))
 
-    def step(self, *events: Event, commits: bool = True, asked: list[Asked] | None = None) -> Turn:
-        taken = self.turn(*events, asked=asked)
+    def step(self, *events: Event, commits: bool = True, pending: list[PendingCommand] | None = None) -> Turn:
+        taken = self.turn(*events, pending=pending)
         self.registrar.step(taken)
         if commits:
-            self.memory.update(json.loads(json.dumps(taken.kept)))
+            self.memory.update(json.loads(json.dumps(taken.remembered)))
             with self.journal.transaction() as transaction:
-                for key, value in taken.kept.items():
+                for key, value in taken.remembered.items():
                     transaction.remember(key, value)
-                for command in taken.wanted:
+                for command in taken.outgoing:
                     request = request_of(self.fleet_file.fleet.space, command, self.now.timestamp())
                     transaction.ask(request, command.addressee())
         return taken
@@ -108,7 +101,7 @@ class Office:
     def write_down(self, *events: Event) -> None:
         """As the spawner does: what it says is in the journal."""
         journal = Journal(self.fleet_file.fleet.journal, "spawner")
-        teller = Teller(self.fleet_file.fleet.space, "spawner", journal.epoch)
+        teller = DocumentWriter(self.fleet_file.fleet.space, "spawner", journal.epoch)
 
         def word(event: Event, seq: int) -> tuple[str, bytes]:
             return teller.event(event, seq=seq, time=NOW + timedelta(seconds=seq), cause=None)
@@ -151,28 +144,28 @@ def office(tmp_path: Path) -> Iterator[Office]:
 
 def test_what_was_said_is_recorded_and_shown(office: Office) -> None:
     taken = office.step(spawned(), spawned("tester", "s2"))
-    assert shown(taken.shown) == [("builder", Status.RUNNING), ("tester", Status.RUNNING)]
+    assert shown(taken.states) == [("builder", Status.RUNNING), ("tester", Status.RUNNING)]
     assert set(office.file().records()) == {"builder", "tester"}
 
 
 def test_of_several_events_about_an_agent_the_last_state_is_shown(office: Office) -> None:
     taken = office.step(spawned(), exited(), spawned(spawn="s2"))
-    assert shown(taken.shown) == [("builder", Status.RUNNING)]
+    assert shown(taken.states) == [("builder", Status.RUNNING)]
 
 
 def test_nothing_new_writes_nothing(office: Office) -> None:
-    assert office.step().shown == []
+    assert office.step().states == []
     assert not office.path.exists()
     office.step(spawned())
     before = office.path.stat().st_mtime_ns
     taken = office.step(SessionMissing(agent="builder", spawn="s0", session="builder"))
-    assert (taken.shown, taken.kept) == ([], {})
+    assert (taken.states, taken.remembered) == ([], {})
     assert office.path.stat().st_mtime_ns == before
 
 
 def test_a_burst_is_one_write(office: Office) -> None:
     taken = office.step(*(spawned(f"a{number}", f"s{number}") for number in range(100)))
-    assert taken.gathers_s > 0
+    assert taken.coalesce_s > 0
     assert len(office.file().records()) == 100
 
 
@@ -185,8 +178,8 @@ def test_events_that_come_again_after_a_crash_change_nothing(office: Office) -> 
     office.hire()
     taken = office.step(*events)
     assert office.path.read_bytes() == before
-    assert taken.wanted == []
-    assert office.step().shown == []
+    assert taken.outgoing == []
+    assert office.step().states == []
 
 
 def test_all_states_are_told_again_on_a_new_connection(office: Office) -> None:
@@ -200,7 +193,7 @@ def test_an_agent_that_was_deleted_is_gone_from_file_and_bus(office: Office) -> 
     office.step(spawned())
     taken = office.step(AgentDeleted(agent="builder", spawn="s1", reason="asked for"))
     assert office.file().records() == {}
-    assert taken.withdrawn == [(AGENT_STATE, {"agent": "builder"})]
+    assert taken.cleared == [(AGENT_STATE, {"agent": "builder"})]
 
 
 # --- a file that can't be used ---
@@ -211,15 +204,15 @@ def test_a_broken_file_is_told_and_all_goes_on_without_it(office: Office) -> Non
     good = office.path.read_text()
     office.path.write_text("agents: {")
     taken = office.step(STOPPED, spawned("tester", "s2"))
-    assert "registry.yaml, line" in taken.complaint
-    assert shown(taken.shown) == [("builder", Status.STOPPED), ("tester", Status.RUNNING)]
+    assert "registry.yaml, line" in taken.trouble
+    assert shown(taken.states) == [("builder", Status.STOPPED), ("tester", Status.RUNNING)]
     assert office.path.read_text() == "agents: {", "a person's edit is never overwritten"
     office.hire()
     assert shown(list(office.registrar.states())) == [("builder", Status.STOPPED), ("tester", Status.RUNNING)]
-    assert office.step(exited("tester", "s2")).complaint
+    assert office.step(exited("tester", "s2")).trouble
     office.path.write_text("# mended\n" + good)
     taken = office.step()
-    assert taken.complaint == ""
+    assert taken.trouble == ""
     assert {agent: each.status for agent, each in office.file().records().items()} == {
         "builder": Status.STOPPED,
         "tester": Status.EXITED,
@@ -250,10 +243,10 @@ def test_a_full_disk_is_told_and_the_file_follows_later(office: Office, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
         taken = office.step(STOPPED)
-    assert "No space left" in taken.complaint
+    assert "No space left" in taken.trouble
     assert taken.look_again is not None
-    assert shown(taken.shown) == [("builder", Status.STOPPED)]
-    assert office.step().complaint == ""
+    assert shown(taken.states) == [("builder", Status.STOPPED)]
+    assert office.step().trouble == ""
     assert office.file().records()["builder"].status is Status.STOPPED
 
 
@@ -263,7 +256,32 @@ def test_a_file_that_was_removed_is_written_anew(office: Office) -> None:
     office.step()
     assert office.file().records()["builder"].status is Status.STOPPED
     office.path.write_text("")
-    assert "registry.yaml, line 1" in office.step().complaint, "it may be in the middle of being saved"
+    assert "registry.yaml, line 1" in office.step().trouble, "it may be in the middle of being saved"
+
+
+def test_a_session_that_was_reported_while_the_file_was_gone_is_recorded_as_it_was(office: Office) -> None:
+    """The reconciler looks at the file too, and may have found none."""
+    office.step(spawned(), Identified(agent="builder", spawn="s1", conversation="c1", transcript="/t/c1"))
+    before = office.file().records()
+    office.path.unlink()
+    found = Unregistered(
+        agent="builder", spawn="s1", backend="demo", workspace="/", session="builder", pane="%1", pid=7
+    )
+    office.now += timedelta(seconds=5)
+    assert office.step(found).states == []
+    assert office.file().records() == before
+
+
+def test_an_entry_that_was_rewritten_is_named_to_people(office: Office) -> None:
+    office.step(spawned(), spawned("tester", "s2"))
+    head, _, tail = office.path.read_text().partition("  tester:\n")
+    fields = ", ".join(line.strip() for line in tail.splitlines())
+    office.path.write_text(f"{head}  tester: {{{fields}}}\n")
+    taken = office.step(exited())
+    assert taken.trouble == "", "only the entry that changes is rewritten"
+    taken = office.step(exited("tester", "s2"))
+    assert "agents.tester was rewritten in plain block style, because flow style" in taken.trouble
+    assert office.file().records()["tester"].status is Status.EXITED
 
 
 # --- people's edits ---
@@ -273,58 +291,58 @@ def test_a_wish_in_the_file_is_asked_of_the_spawner_once(office: Office) -> None
     office.step(spawned())
     office.edit("desired: running", "desired: stopped   # for tonight")
     taken = office.step()
-    assert [(each.verb, getattr(each, "agent", "")) for each in taken.wanted] == [("stop", "builder")]
-    assert [each.desired for each in taken.shown if isinstance(each, AgentState)] == [Desired.STOPPED]
-    assert office.step().wanted == []
-    office.answer(taken.wanted[0])
+    assert [(each.verb, getattr(each, "agent", "")) for each in taken.outgoing] == [("stop", "builder")]
+    assert [each.desired for each in taken.states if isinstance(each, AgentState)] == [Desired.STOPPED]
+    assert office.step().outgoing == []
+    office.answer(taken.outgoing[0])
     office.step(STOPPED)
     assert "desired: stopped   # for tonight" in office.path.read_text()
     office.edit("desired: stopped", "desired: running")
-    assert [each.verb for each in office.step().wanted] == ["spawn"]
+    assert [each.verb for each in office.step().outgoing] == ["spawn"]
 
 
 def test_a_wish_that_was_typed_while_nobody_ran_is_taken_up(office: Office) -> None:
     office.step(spawned())
     office.edit("desired: running", "desired: stopped")
     office.hire()
-    assert [each.verb for each in office.step().wanted] == ["stop"]
+    assert [each.verb for each in office.step().outgoing] == ["stop"]
 
 
 def test_a_wish_is_not_lost_with_a_turn_that_came_to_nothing(office: Office) -> None:
     office.step(spawned())
     office.edit("desired: running", "desired: stopped")
-    assert [each.verb for each in office.step(commits=False).wanted] == ["stop"]
-    assert [each.verb for each in office.step().wanted] == ["stop"]
-    assert office.step().wanted == []
+    assert [each.verb for each in office.step(commits=False).outgoing] == ["stop"]
+    assert [each.verb for each in office.step().outgoing] == ["stop"]
+    assert office.step().outgoing == []
 
 
 def test_a_wish_that_is_refused_is_put_back_with_a_sentence(office: Office) -> None:
     office.step(spawned(), STOPPED)
     office.edit("desired: stopped", "desired: running # please")
     taken = office.step()
-    office.answer(taken.wanted[0], "refused", "builder can't be started from there")
+    office.answer(taken.outgoing[0], "refused", "builder can't be started from there")
     taken = office.step()
-    assert "can't be started from there" in taken.complaint
+    assert "can't be started from there" in taken.trouble
     assert "desired: stopped # please" in office.path.read_text()
-    assert office.step().wanted == []
+    assert office.step().outgoing == []
 
 
 def test_a_wish_that_nobody_heard_is_asked_again(office: Office) -> None:
     office.step(spawned())
     office.edit("desired: running", "desired: stopped")
     taken = office.step()
-    office.answer(taken.wanted[0], "expired")
-    assert [each.verb for each in office.step().wanted] == ["stop"]
+    office.answer(taken.outgoing[0], "expired")
+    assert [each.verb for each in office.step().outgoing] == ["stop"]
 
 
 def test_a_fact_is_put_back_and_told(office: Office) -> None:
     office.step(spawned())
     office.edit("pid: 7", "pid: 99  # mine")
     taken = office.step()
-    assert "pid of builder" in taken.complaint
+    assert "pid of builder" in taken.trouble
     assert "pid: 7  # mine" in office.path.read_text()
     office.now += timedelta(minutes=2)
-    assert office.step().complaint == ""
+    assert office.step().trouble == ""
 
 
 def test_what_was_written_before_a_crash_is_nobodys_wish(office: Office) -> None:
@@ -335,7 +353,7 @@ def test_what_was_written_before_a_crash_is_nobodys_wish(office: Office) -> None
     office.hire()
     office.seq = seq
     taken = office.step(STOPPED, spawned(spawn="s2"))
-    assert (taken.wanted, taken.complaint) == ([], "")
+    assert (taken.outgoing, taken.trouble) == ([], "")
     record = office.file().records()["builder"]
     assert (record.status, record.desired, record.reason) == (Status.RUNNING, Desired.RUNNING, "spawned")
 
@@ -347,7 +365,7 @@ def test_a_file_of_an_earlier_version_is_what_events_begin_with(office: Office) 
         connection.execute("DELETE FROM memory")
     office.hire()
     taken = office.step(STOPPED, spawned("tester", "t2"))
-    assert taken.wanted == []
+    assert taken.outgoing == []
     records = office.file().records()
     assert (records["builder"].status, records["tester"].status) == (Status.STOPPED, Status.RUNNING)
 
@@ -359,7 +377,7 @@ def test_an_edit_in_a_turn_with_an_event_that_came_to_nothing_is_not_lost(office
     identified = Identified(agent="builder", spawn="s1", conversation="c1")
     office.step(identified, commits=False)
     office.seq = seq
-    assert [each.verb for each in office.step(identified).wanted] == ["stop"]
+    assert [each.verb for each in office.step(identified).outgoing] == ["stop"]
     assert "desired: stopped" in office.path.read_text()
 
 
@@ -380,8 +398,8 @@ def test_an_editor_that_was_left_open_over_a_restart_starts_nobody(office: Offic
     office.step()
     office.path.write_text(f"# a note\n{stale}")
     taken = office.step()
-    assert taken.wanted == []
-    assert "not known any more" in taken.complaint
+    assert taken.outgoing == []
+    assert "not known any more" in taken.trouble
     assert office.file().records()["builder"].desired is Desired.STOPPED
     assert office.path.read_text().startswith("# a note\n")
 
@@ -392,17 +410,17 @@ def test_a_record_can_not_be_renamed_by_hand(office: Office) -> None:
     office.settle()
     taken = office.step()
     assert set(office.file().records()) == {"builder"}
-    assert "can't be renamed" in taken.complaint or "put back" in taken.complaint
+    assert "can't be renamed" in taken.trouble or "put back" in taken.trouble
     assert office.file().history() == {}
 
 
 def test_half_a_save_is_waited_for(office: Office) -> None:
     office.step(spawned(), exited())
     whole = office.path.read_text()
-    office.path.write_text("version: 2\nagents: {}\n")
+    office.path.write_text("version: 1\nagents: {}\n")
     taken = office.step(spawned("tester", "s2"))
     assert taken.look_again is not None
-    assert office.path.read_text() == "version: 2\nagents: {}\n"
+    assert office.path.read_text() == "version: 1\nagents: {}\n"
     office.path.write_text(whole)
     office.settle()
     office.step()
@@ -416,7 +434,7 @@ def test_a_broken_history_keeps_nobody_from_writing(office: Office) -> None:
     office.path.write_text(f"{head}history:{tail.replace('ended:', 'endet:')}")
     office.now += timedelta(minutes=5)
     taken = office.step(AgentStopped(agent="builder", spawn="s2", reason="asked for"))
-    assert taken.complaint == ""
+    assert taken.trouble == ""
     assert office.file().records()["builder"].status is Status.STOPPED
 
 
@@ -427,7 +445,7 @@ def test_an_editor_that_was_left_open_reverts_nothing(office: Office) -> None:
     office.step(STOPPED)
     office.path.write_text(stale.replace("role", "role").replace("agents:", "# a note\nagents:"))
     taken = office.step()
-    assert (taken.wanted, taken.complaint) == ([], "")
+    assert (taken.outgoing, taken.trouble) == ([], "")
     record = office.file().records()["builder"]
     assert (record.status, record.desired, record.conversation) == (Status.STOPPED, Desired.STOPPED, "c1")
     assert "# a note\n" in office.path.read_text()
@@ -435,12 +453,12 @@ def test_an_editor_that_was_left_open_reverts_nothing(office: Office) -> None:
 
 def test_a_record_that_somebody_took_out_comes_back_only_if_it_runs(office: Office) -> None:
     office.step(spawned(), spawned("tester", "s2"), exited("tester", "s2"))
-    office.path.write_text("version: 2\nagents: {}\n")
+    office.path.write_text("version: 1\nagents: {}\n")
     office.settle()
     taken = office.step()
     assert set(office.file().records()) == {"builder"}
-    assert "muster forget builder" in taken.complaint
-    assert taken.withdrawn == [(AGENT_STATE, {"agent": "tester"})]
+    assert "muster forget builder" in taken.trouble
+    assert taken.cleared == [(AGENT_STATE, {"agent": "tester"})]
 
 
 def test_edits_while_a_burst_is_written_are_merged(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -456,7 +474,7 @@ def test_edits_while_a_burst_is_written_are_merged(office: Office, monkeypatch: 
 
     monkeypatch.setattr(RegistryFile, "write", edited_under_it)
     taken = office.step(exited("tester", "s2"))
-    assert [each.verb for each in taken.wanted] == ["stop"]
+    assert [each.verb for each in taken.outgoing] == ["stop"]
     records = office.file().records()
     assert (records["builder"].desired, records["tester"].status) == (Desired.STOPPED, Status.EXITED)
 
@@ -476,7 +494,7 @@ def right_after_a_write(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]
 def test_a_wish_right_after_a_write_is_heeded(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     right_after_a_write(monkeypatch, lambda: office.edit("desired: running", "desired: stopped"))
     office.step(spawned())
-    (wish,) = office.step().wanted
+    (wish,) = office.step().outgoing
     assert isinstance(wish, Stop)
     assert office.file().records()["builder"].desired is Desired.STOPPED
 
@@ -517,7 +535,7 @@ def test_what_ended_long_ago_is_pruned(office: Office) -> None:
     taken = office.step()
     assert set(office.file().history()) == {"s2"}
     assert set(office.file().records()) == {"builder", "tester"}, "who is declared keeps a record"
-    assert [(each.verb, getattr(each, "agent", "")) for each in taken.wanted] == [("forget", "stray")]
+    assert [(each.verb, getattr(each, "agent", "")) for each in taken.outgoing] == [("forget", "stray")]
 
 
 # --- rebuilding ---
@@ -527,21 +545,20 @@ def test_the_file_is_rebuilt_from_the_journal(office: Office) -> None:
     office.write_down(spawned(), exited(status=2), spawned("tester", "s2"))
     office.step(spawned("other", "s7"))
     request = Request("r1", "rebuild", b"{}", "muster/box/reply/r1", NOW.timestamp(), NOW.timestamp() + 60)
-    taken = office.step(asked=[Asked(request, Rebuild(id="r1"))])
+    taken = office.step(pending=[PendingCommand(request, Rebuild(id="r1"))])
     assert {agent: each.status for agent, each in office.file().records().items()} == {
         "builder": Status.EXITED,
         "tester": Status.RUNNING,
     }
     assert {spawn: each.exit_status for spawn, each in office.file().history().items()} == {"s1": 2}
-    assert "2 agents" in taken.answers["r1"][1].said
+    assert "2 agents" in taken.replies["r1"][1].said
     assert [each.name for each in office.path.parent.glob("registry.yaml.before-*")]
-    assert taken.withdrawn == [(AGENT_STATE, {"agent": "other"})]
+    assert taken.cleared == [(AGENT_STATE, {"agent": "other"})]
     office.hire()
     assert {agent for agent, _ in shown(list(office.registrar.states()))} == {"builder", "tester"}
 
 
 def test_it_follows_whoever_writes_about_agents_and_owns_their_states() -> None:
     about_agents = {row for row in TOPICS if row.pattern.startswith("agent/") and not row.retain}
-    assert set(Registrar.follows) == about_agents
-    assert Registrar.owns == (AGENT_STATE,)
+    assert set(rows(entry_of(Registrar.name).follows)) == about_agents
     assert AGENT_STATE.writers == (Registrar.name,)

@@ -1,4 +1,4 @@
-"""Registry files as people write them: every style of YAML that a hand might use, with a note of what each line is."""
+"""Registry files as people write them, in ordinary block style or in any style of YAML, and whose each line is."""
 
 from dataclasses import dataclass, field
 
@@ -35,6 +35,8 @@ class Sheet:
     """Whether there are block texts: what follows one may have to be moved."""
     in_block: bool = False
     """Whether the last field is one: a deep comment would be a part of it."""
+    rare: bool = True
+    """Whether flow style, anchors, aliases, tags and scalars over several lines may be used."""
 
     def add(self, line: str, owner: Owner = ()) -> None:
         self.lines.append((line, owner))
@@ -71,14 +73,10 @@ def write_field(  # noqa: PLR0912 - one branch for each way to write a value
     pad = " " * indent
     sheet.in_block = False
     name = draw(st.sampled_from([key, key, key, f"'{key}'", f'"{key}"']))
-    kind = draw(
-        st.sampled_from(
-            ["plain"] * 6
-            + ["quoted"] * 4
-            + ["empty", "anchored", "alias", "list", "indentless", "map", "block"]
-            + ["folded", "keep", "strip", "lines", "quoted lines", "explicit", "tagged", "flow lines"]
-        )
-    )
+    kinds = ["plain"] * 6 + ["quoted"] * 4 + ["empty", "list", "indentless", "map", "block", "folded", "keep", "strip"]
+    if sheet.rare:
+        kinds += ["anchored", "alias", "lines", "quoted lines", "explicit", "tagged", "flow lines"]
+    kind = draw(st.sampled_from(kinds))
     match kind:
         case "plain":
             sheet.add(f"{pad}{name}: {draw(plain_values)}{trailing(draw)}", owner)
@@ -133,7 +131,8 @@ def write_entry(draw: st.DrawFn, sheet: Sheet, section: str, name: str, indent: 
     owner = (section, name)
     pad = " " * indent
     key = name if name not in ("null", "0123", "on") or draw(st.booleans()) else f"'{name}'"
-    style = draw(st.sampled_from(["block"] * 6 + ["flow", "flow lines", "alias", "merge", "anchored", "empty flow"]))
+    rare = ["flow", "flow lines", "alias", "merge", "anchored", "empty flow"] if sheet.rare else []
+    style = draw(st.sampled_from(["block"] * 6 + rare))
     keys = draw(st.lists(st.sampled_from([*KEYS, *OWN_KEYS]), min_size=1, max_size=4, unique=True))
     if style == "alias" and sheet.mappings:
         sheet.add(f"{pad}{key}: *{draw(st.sampled_from(sheet.mappings))}{trailing(draw)}", (*owner, "", "alias"))
@@ -164,7 +163,7 @@ def write_entry(draw: st.DrawFn, sheet: Sheet, section: str, name: str, indent: 
 
 
 def write_section(draw: st.DrawFn, sheet: Sheet, section: str, names: list[str]) -> None:
-    form = draw(st.sampled_from(["block"] * 8 + ["flow"]))
+    form = draw(st.sampled_from(["block"] * 8 + (["flow"] if sheet.rare else [])))
     if not names:
         sheet.add(f"{section}:{draw(st.sampled_from(['', ' {}']))}{trailing(draw)}", (section,))
         return
@@ -173,7 +172,7 @@ def write_section(draw: st.DrawFn, sheet: Sheet, section: str, names: list[str])
         sheet.add(f"{section}: {{{pairs}}}{trailing(draw)}", (section,))
         return
     indent, step = draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2, 4]))
-    quoted = draw(st.sampled_from([section] * 9 + [f'"{section}"']))
+    quoted = draw(st.sampled_from([section] * 9 + ([f'"{section}"'] if sheet.rare else [])))
     sheet.add(f"{quoted}:{trailing(draw)}", (section,))
     for name in names:
         for filler in draw(fillers(indent, not sheet.in_block)):
@@ -182,16 +181,15 @@ def write_section(draw: st.DrawFn, sheet: Sheet, section: str, names: list[str])
 
 
 @st.composite
-def files(draw: st.DrawFn) -> Handwritten:
-    sheet = Sheet()
+def files(draw: st.DrawFn, rare: bool = True) -> Handwritten:
+    sheet = Sheet(rare=rare)
     for filler in draw(fillers(0)):
         sheet.add(filler)
     if draw(st.integers(0, 9)) == 0:
         sheet.add(f"---{trailing(draw)}")
-    has_version = draw(st.booleans())
-    if has_version:
-        sheet.add(f"version: {draw(st.sampled_from(['1', '2']))}{trailing(draw)}", ("version",))
     if draw(st.booleans()):
+        sheet.add(f"version: 1{trailing(draw)}", ("version",))
+    if rare and draw(st.booleans()):
         sheet.mappings.append("top")
         sheet.add("defaults: &top {status: stopped, owner: Ann}")
     if draw(st.integers(0, 3)) == 0:

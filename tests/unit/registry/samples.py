@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from registry import AgentRecord
-from shared.states import Desired, Status
+from shared.contract.states import Desired, Status
 
 NOW = datetime(2030, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
 

@@ -1,6 +1,7 @@
 """`registry.yaml` read and written: an edit of anybody survives, and nothing is written that need not be."""
 
 import os
+import re
 import stat
 import time
 from datetime import timedelta
@@ -10,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from registry import BadRegistry, ChangedMeanwhile, EndedSession, RegistryFile, disk, late
-from registry.exchange import exchange as real_exchange
-from shared.ids import ID_PATTERN
-from shared.states import Status
+from registry import BadRegistry, ChangedMeanwhile, EndedSession, RegistryFile, disk, replaced_files
+from registry.disk import exchange as real_exchange
+from shared.contract.ids import ID_PATTERN
+from shared.contract.states import Status
 from tests.unit.registry.samples import EDITED, NOW, record
 
 
@@ -67,9 +68,9 @@ def test_comments_order_and_keys_of_peoples_own_stay(path: Path) -> None:
     change = {"status": Status.STOPPED, "pane": "%7", "reason": "a: b", "level": 1}
     file.write({"builder": file.records()["builder"].model_copy(update=change), "tester": record()})
     text = path.read_text()
-    expected = EDITED.replace("version: 1", "version: 2").replace("running   # for now", "stopped   # for now")
+    expected = EDITED.replace("running   # for now", "stopped   # for now")
     expected = expected.replace("reason: spawned", "reason: 'a: b'")
-    new = "    started: '2030-01-01T12:00:00Z'\n    pane: '%7'\n    level: 1\n"
+    new = "    pane: '%7'\n    level: 1\n"
     expected = expected.replace("    spawn: s1\n", f"    spawn: s1\n{new}")
     assert text.startswith(expected.partition("after")[0])
     assert text.endswith("after: [1, 2]\n")
@@ -118,7 +119,6 @@ def test_an_edit_that_lands_right_after_a_write_is_not_overlooked(path: Path, mo
     with monkeypatch.context() as patch:
         patch.setattr(disk, "exchange", exchange_and_edit)
         file.write({"builder": record(pid=8)})
-    assert file.changed()
     assert file.records()["builder"].reason == "because I say so"
 
 
@@ -142,7 +142,6 @@ def test_an_unchanged_file_is_not_read_again(path: Path, monkeypatch: pytest.Mon
     records = file.records()
     monkeypatch.setattr(disk, "read", lambda _: pytest.fail("read again"))
     assert file.records() is records
-    assert not file.changed()
 
 
 def test_only_what_changed_is_validated_again(path: Path) -> None:
@@ -209,7 +208,7 @@ def test_history_is_written_and_pruned_in_the_same_file(path: Path) -> None:
     assert RegistryFile(path).history() == file.history() == {"s1": ending}
     assert RegistryFile(path).records() == file.records() == {}
     file.write(pruned=["s1"])
-    assert path.read_text().endswith("version: 2\nagents: {}\nhistory: {}\n")
+    assert path.read_text().endswith("version: 1\nagents: {}\nhistory: {}\n")
 
 
 def test_a_broken_end_is_told_where_it_is_asked_for(path: Path) -> None:
@@ -251,7 +250,6 @@ def test_a_broken_end_keeps_nobody_from_writing(path: Path, broken: str, name: s
     file.write({"builder": record(pid=8)}, ended={"newest": ending}, pruned=["old"])
     assert f"  {name}: {broken}  # mine\n" in path.read_text()
     assert RegistryFile(path).records()["builder"].pid == 8
-    assert set(file.document.history) == {"new", "newest", name.strip("'")}
     with pytest.raises(BadRegistry, match=rf"line \d+, column \d+: history\.{name[1:4]}" if "'" in name else r"\.s0"):
         file.history()
     file.write(ended={"s0": ending}, pruned=["Not A Name"])
@@ -276,7 +274,6 @@ def test_whether_there_was_a_file_is_told_by_the_same_look_as_its_records(path: 
     assert file.is_there
     path.unlink()
     assert file.is_there, "nobody has looked"
-    assert file.changed()
     file.history()
     assert file.is_there, "these are other questions"
     assert file.records() == {}
@@ -294,10 +291,10 @@ def test_a_file_is_settled_when_nobody_wrote_to_it_for_a_while(path: Path) -> No
     path.write_text(EDITED)
     file.records()
     assert not file.settled
-    some_time_ago(path, late.QUIET_FOR_S / 2)
+    some_time_ago(path, replaced_files.QUIET_S / 2)
     file.records()
     assert not file.settled
-    some_time_ago(path, late.QUIET_FOR_S * 1.1)
+    some_time_ago(path, replaced_files.QUIET_S * 1.1)
     assert not file.settled, "what was read may be half of it, though it is old by now"
     file.records()
     assert file.settled
@@ -319,7 +316,7 @@ def test_a_file_is_settled_when_nobody_wrote_to_it_for_a_while(path: Path) -> No
 
 def test_a_file_that_is_not_written_to_any_more_settles_by_itself(path: Path) -> None:
     path.write_text(EDITED)
-    some_time_ago(path, late.QUIET_FOR_S / 2)
+    some_time_ago(path, replaced_files.QUIET_S / 2)
     file = RegistryFile(path)
     file.records()
     assert not file.settled
@@ -335,16 +332,45 @@ def some_time_ago(path: Path, seconds: float) -> None:
     os.utime(path, ns=(when, when))
 
 
-def test_the_document_is_what_is_on_disk(path: Path) -> None:
+@pytest.mark.parametrize("version", ["2", "0", "two", "true", "'1'", "1.5", ""])
+def test_a_file_of_another_version_is_refused_and_left_alone(path: Path, version: str) -> None:
+    text = EDITED.replace("version: 1", f"version: {version}")
+    path.write_text(text)
     file = RegistryFile(path)
-    assert file.document.text == ""
-    file.write({"builder": record(), "tester": record()})
-    assert file.document.text == path.read_text()
-    assert file.document.version == 2
-    assert set(file.document.agents) == {"builder", "tester"}
-    assert file.document.agents["builder"].fields["pid"] == 7
-    assert file.document.place("agents", "tester") == (16, 3)
-    assert file.document.place("agents", "tester", "desired") == (18, 5)
+    for refused in (file.records, file.history, file.last_good, file.write):
+        with pytest.raises(BadRegistry, match="line 2, column 1: `version` must be 1"):
+            refused()
+    assert path.read_text() == text
+
+
+def test_a_file_may_have_no_version(path: Path) -> None:
+    path.write_text(EDITED.replace("version: 1\n", ""))
+    assert set(RegistryFile(path).records()) == {"builder"}
+
+
+def test_a_file_that_is_set_aside_makes_room_for_a_new_one(path: Path) -> None:
+    path.write_text(EDITED)
+    file = RegistryFile(path)
+    aside = file.set_aside()
+    assert aside is not None
+    assert re.fullmatch(r"registry\.yaml\.before-\d{8}T\d{6}Z", aside.name)
+    assert aside.read_text() == EDITED
+    assert file.records() == {}
+    assert file.set_aside() is None
+    file.write({"builder": record()})
+    assert file.records() == {"builder": record()}
+
+
+def test_an_entry_that_had_to_be_rewritten_is_named(path: Path) -> None:
+    flow = "{status: running, since: 2030-01-01T12:00:00Z, reason: x, desired: running, backend: demo, workspace: /}"
+    path.write_text(f"version: 1\nagents:\n  builder: {flow}  # mine\n  # about the tester\n  tester: {flow}\n")
+    file = RegistryFile(path)
+    builder = file.records()["builder"]
+    assert file.write({"builder": builder.model_copy(update={"pid": 8})}) == ("agents.builder",)
+    text = path.read_text()
+    assert text.startswith("version: 1\nagents:\n  builder:\n    status: running\n")
+    assert text.endswith(f"    level: 1\n  # about the tester\n  tester: {flow}\n")
+    assert file.write({"builder": builder.model_copy(update={"pid": 9})}) == ()
 
 
 def test_an_ended_session_is_a_record_like_any_other(path: Path) -> None:

@@ -5,28 +5,28 @@ from typing import Any
 
 import pytest
 
-from services.monitor.care.sight import Outcome
 from services.monitor.health.checks import Health, conclude, due_at, may_be_asked
-from services.monitor.health.forks import Answered, Failed, NoAnswer, Result, Said
-from shared.commands import Restart, Stop
-from shared.events import AgentFinished, AgentProgress, AgentUnresponsive
-from shared.fleet import Agent, Kind
-from shared.fleet.watch import End, HealthPolicy
-from shared.states import Activity
-from tests.unit.monitor.care.sights import NOW, kinds, only, sight, verbs
+from services.monitor.policies.policy import PolicyOutcome
+from shared.agents.fork import ForkAnswer, ForkFailed, ForkSilent, Result, TimedResult
+from shared.contract.commands import Restart, Stop
+from shared.contract.events.activity import AgentFinished, AgentProgress, AgentUnresponsive
+from shared.contract.states import Activity
+from shared.fleet import Agent, AgentKind
+from shared.fleet.policies import End, HealthPolicy
+from tests.unit.monitor.policies.samples import NOW, kinds, only, sight, verbs
 
 POLICY = HealthPolicy(every_s=600, timeout_s=120)
-TASK = Agent(kind=Kind.TASK, prompt="build")
+TASK = Agent(kind=AgentKind.TASK, prompt="build")
 NEW = Health("s1")
 FILE = "/fleet/.muster/jobs/builder-s1.txt"
 
 
-def said(state: str, summary: str = "s", output: str = "") -> Said:
-    return Said(json.dumps({"state": state, "summary": summary, "output": output}))
+def said(state: str, summary: str = "s", output: str = "") -> ForkAnswer:
+    return ForkAnswer(json.dumps({"state": state, "summary": summary, "output": output}))
 
 
-def after(result: Result, health: Health = NEW, policy: HealthPolicy = POLICY, **seen: Any) -> Outcome[Health]:
-    return conclude(health, sight(**seen), policy, Answered(result, 1.0), FILE)[0]
+def after(result: Result, health: Health = NEW, policy: HealthPolicy = POLICY, **seen: Any) -> PolicyOutcome[Health]:
+    return conclude(health, sight(**seen), policy, TimedResult(result, 1.0), FILE)[0]
 
 
 # --- when ---
@@ -55,7 +55,7 @@ def test_a_clock_that_was_set_back_puts_nothing_off() -> None:
         ({"status": Activity.FAILED}, False),
         ({"parked": "the limit of its account is reached"}, False),
         ({"declared": None}, False),
-        ({"declared": Agent(kind=Kind.SERVICE)}, False),
+        ({"declared": Agent(kind=AgentKind.SERVICE)}, False),
     ],
 )
 def test_nobody_is_asked_who_can_t_answer(seen: dict[str, Any], may: bool) -> None:
@@ -87,7 +87,7 @@ def test_progress_is_told_again_when_it_is_another(state: str, summary: str, tol
 def test_a_finished_task_is_ended_with_its_result() -> None:
     output = "x" * 2_000
     outcome, kept = conclude(
-        Health("s1"), sight(declared=TASK), POLICY, Answered(said("finished", "done", output), 1.0), FILE
+        Health("s1"), sight(declared=TASK), POLICY, TimedResult(said("finished", "done", output), 1.0), FILE
     )
     stop = only(outcome)
     assert isinstance(stop, Stop)
@@ -105,8 +105,8 @@ def test_a_task_whose_end_was_refused_is_ended_again_and_told_once() -> None:
     assert only(again).id != only(first).id
 
 
-@pytest.mark.parametrize("kind", [Kind.PERSISTENT, Kind.LOOP])
-def test_who_is_kept_running_is_only_told(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [AgentKind.PERSISTENT, AgentKind.LOOP])
+def test_who_is_kept_running_is_only_told(kind: AgentKind) -> None:
     outcome = after(said("finished"), declared=Agent(kind=kind, prompt="build"))
     assert (verbs(outcome), kinds(outcome)) == ([], ["finished"])
 
@@ -122,7 +122,7 @@ def test_finished_is_told_once_however_it_is_worded_until_the_agent_has_moved_on
 
 
 def test_without_a_result_there_is_no_file() -> None:
-    outcome, kept = conclude(Health("s1"), sight(), POLICY, Answered(said("finished"), 1.0), FILE)
+    outcome, kept = conclude(Health("s1"), sight(), POLICY, TimedResult(said("finished"), 1.0), FILE)
     (told,) = outcome.tells
     assert isinstance(told, AgentFinished)
     assert (told.file, kept) == (None, None)
@@ -136,7 +136,7 @@ def test_without_a_result_there_is_no_file() -> None:
     [
         (TASK, None, "stop"),
         (Agent(), None, "tell"),
-        (Agent(kind=Kind.LOOP), None, "tell"),
+        (Agent(kind=AgentKind.LOOP), None, "tell"),
         (TASK, End.TELL, "tell"),
         (TASK, End.RESTART, "tell"),
         (Agent(), End.STOP, "stop"),
@@ -144,7 +144,7 @@ def test_without_a_result_there_is_no_file() -> None:
     ],
 )
 def test_no_answer_in_time_is_told_and_dealt_with(declared: Agent, then: End | None, does: str) -> None:
-    outcome = after(NoAnswer(), policy=HealthPolicy(every_s=600, timeout_s=5, then=then), declared=declared)
+    outcome = after(ForkSilent(), policy=HealthPolicy(every_s=600, timeout_s=5, then=then), declared=declared)
     (told,) = outcome.tells
     assert isinstance(told, AgentUnresponsive)
     assert (told.then, told.silent_s) == (does, 5)
@@ -157,16 +157,16 @@ def test_no_answer_in_time_is_told_and_dealt_with(declared: Agent, then: End | N
 
 
 def test_who_does_not_answer_is_told_once_until_it_does() -> None:
-    first = after(NoAnswer()).after
-    assert kinds(after(NoAnswer(), first)) == []
+    first = after(ForkSilent()).after
+    assert kinds(after(ForkSilent(), first)) == []
     answers = after(said("working"), first)
     assert kinds(answers) == ["progress"]
-    assert kinds(after(NoAnswer(), answers.after)) == ["unresponsive"]
+    assert kinds(after(ForkSilent(), answers.after)) == ["unresponsive"]
 
 
 @pytest.mark.parametrize("seen", [{"parked": "its limit is reached"}, {"status": Activity.LIMITED}])
 def test_who_is_limited_meanwhile_need_not_answer(seen: dict[str, Any]) -> None:
-    outcome = after(NoAnswer(), declared=TASK, **seen)
+    outcome = after(ForkSilent(), declared=TASK, **seen)
     assert (outcome.asks, outcome.tells) == ((), ())
     assert "no answer within 120 s" in outcome.after.trouble
 
@@ -174,7 +174,9 @@ def test_who_is_limited_meanwhile_need_not_answer(seen: dict[str, Any]) -> None:
 # --- what is no sign of anything ---
 
 
-@pytest.mark.parametrize("result", [Failed("Not logged in"), Failed("limit", limited=True), Said("It goes well.")])
+@pytest.mark.parametrize(
+    "result", [ForkFailed("Not logged in"), ForkFailed("limit", limited=True), ForkAnswer("It goes well.")]
+)
 def test_a_question_that_failed_says_nothing_of_the_agent(result: Result) -> None:
     known = after(said("working")).after
     outcome = after(result, known, declared=TASK, now=NOW + 600)

@@ -2,20 +2,20 @@
 
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from services.monitor.care.care import Care
-from services.monitor.health.asking import Asking
-from services.monitor.health.forks import Answered, Failed, NoAnswer, Result, Said
 from services.monitor.health.query import Query
-from services.monitor.limits.held import Held
-from services.monitor.limits.holding import Limits
-from shared.commands import Peek, Reply, Stop
-from shared.events import AgentFinished
-from shared.turn import Turn
-from tests.unit.monitor.seeing import record
+from services.monitor.health.query_runner import QueryRunner
+from services.monitor.limits.decision import LimitMemory
+from services.monitor.limits.hold import LimitHold
+from services.monitor.policies.memory import PolicyMemory
+from shared.agents.fork import ForkAnswer, ForkFailed, ForkSilent, Result, TimedResult
+from shared.contract.commands import Peek, Reply, Stop
+from shared.contract.events.activity import AgentFinished
+from shared.runtime.turn import Turn
+from tests.unit.monitor.samples import record
 from tests.unit.monitor.world import WAITS, WORKS, World, told
 
 EVERY_S = 60.0
@@ -24,12 +24,12 @@ SAID = json.dumps({"state": "working", "summary": "half done", "output": ""})
 DONE = json.dumps({"state": "finished", "summary": "done", "output": "x" * 600})
 
 
-class FakeAsking:
-    """As far as the monitor uses one: answers when the test says so."""
+class FakeQueries(QueryRunner):
+    """Answers when the test says so."""
 
     def __init__(self) -> None:
         self.asked: dict[str, Query] = {}
-        self.answers: dict[str, Answered] = {}
+        self.answers: dict[str, TimedResult] = {}
         self.cancelled: list[str] = []
 
     def ask(self, key: str, query: Query, *, soon: bool = False) -> None:
@@ -37,7 +37,7 @@ class FakeAsking:
         assert soon is key.startswith("peek:"), "people come first"
         self.asked[key] = query
 
-    def take(self, key: str) -> Answered | None:
+    def take(self, key: str) -> TimedResult | None:
         return self.answers.pop(key, None)
 
     def cancel(self, key: str) -> None:
@@ -46,13 +46,13 @@ class FakeAsking:
 
     def answer(self, key: str, result: Result) -> None:
         del self.asked[key]
-        self.answers[key] = Answered(result, 1.5)
+        self.answers[key] = TimedResult(result, 1.5)
 
 
 @pytest.fixture
-def asking(world: World) -> FakeAsking:
-    made = FakeAsking()
-    world.asking = cast(Asking, made)
+def asking(world: World) -> FakeQueries:
+    made = FakeQueries()
+    world.asking = made
     world.declare({"builder": WATCHED, "tester": {}})
     world.restarts()
     return made
@@ -73,7 +73,7 @@ def works(turn: Turn) -> list[tuple[str, str]]:
 
 
 def test_it_is_asked_an_interval_after_its_start_and_after_each_answer(
-    world: World, asking: FakeAsking, tmp_path: Path
+    world: World, asking: FakeQueries, tmp_path: Path
 ) -> None:
     runs(world, tmp_path)
     turn = world.turn()
@@ -82,7 +82,7 @@ def test_it_is_asked_an_interval_after_its_start_and_after_each_answer(
     world.turn(after=EVERY_S)
     assert list(asking.asked) == ["check:builder"]
     world.turn(after=EVERY_S)
-    asking.answer("check:builder", Said(SAID))
+    asking.answer("check:builder", ForkAnswer(SAID))
     assert works(world.turn()) == [("builder", "progress")]
     world.turn(after=EVERY_S - 1)
     assert not asking.asked
@@ -91,7 +91,7 @@ def test_it_is_asked_an_interval_after_its_start_and_after_each_answer(
 
 
 def test_the_copy_has_the_agent_s_environment_and_is_not_taken_for_it(
-    world: World, asking: FakeAsking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: World, asking: FakeQueries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MUSTER_SPAWN", "other")
     world.declare({"builder": {**WATCHED, "env": {"KEY": "1"}, "env_from": ["MUSTER_*"]}})
@@ -107,31 +107,33 @@ def test_the_copy_has_the_agent_s_environment_and_is_not_taken_for_it(
 
 @pytest.mark.parametrize("changes", [{"conversation": None}, {"spawn": "s0"}])
 def test_nobody_is_asked_whose_conversation_is_not_known(
-    world: World, asking: FakeAsking, tmp_path: Path, changes: dict[str, Any]
+    world: World, asking: FakeQueries, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     runs(world, tmp_path, **changes)
     world.turn(after=EVERY_S)
     assert not asking.asked
 
 
-def test_nobody_is_asked_whose_account_is_limited(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_nobody_is_asked_whose_account_is_limited(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     account = {"account": "acme", **WATCHED}
     world.declare({"builder": account, "tester": {"account": "acme"}})
     runs(world, tmp_path)
     until = world.now.timestamp() + 10_000
-    held = Held("acme", None, "session", "s2", "c2", until, resets_at=until, exact_to_s=1.0, resume_at=until)
-    world.memory["care:tester"] = json.loads(json.dumps(Care(Limits(held)).document()))
+    held = LimitHold("acme", None, "session", "s2", "c2", until, resets_at=until, exact_to_s=1.0, resume_at=until)
+    world.turns.remember(**{"care:tester": PolicyMemory(LimitMemory(held)).document()})
     world.turn(after=EVERY_S)
     assert not asking.asked
-    world.memory["care:tester"] = None
+    world.turns.remember(**{"care:tester": None})
     world.turn()
     assert list(asking.asked) == ["check:builder"]
 
 
-def test_a_session_that_ended_is_not_waited_for_and_forgotten(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_a_session_that_ended_is_not_waited_for_and_forgotten(
+    world: World, asking: FakeQueries, tmp_path: Path
+) -> None:
     runs(world, tmp_path)
     world.turn(after=EVERY_S)
-    asking.answer("check:builder", Said(SAID))
+    asking.answer("check:builder", ForkAnswer(SAID))
     world.turn()
     assert world.memory["health:builder"]["spawn"] == "s1"
     world.turn(after=EVERY_S)
@@ -141,7 +143,7 @@ def test_a_session_that_ended_is_not_waited_for_and_forgotten(world: World, aski
     assert "health:builder" not in world.memory
 
 
-def test_a_new_session_begins_anew(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_a_new_session_begins_anew(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(after=EVERY_S)
     world.starts("builder", WORKS, spawn="s2", created=int(world.now.timestamp()))
@@ -152,7 +154,7 @@ def test_a_new_session_begins_anew(world: World, asking: FakeAsking, tmp_path: P
     assert list(asking.asked) == ["check:builder"]
 
 
-def test_an_interval_that_is_taken_away_ends_the_check(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_an_interval_that_is_taken_away_ends_the_check(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(after=EVERY_S)
     world.declare({"builder": {}})
@@ -161,42 +163,42 @@ def test_an_interval_that_is_taken_away_ends_the_check(world: World, asking: Fak
 
 
 def test_a_finished_task_is_ended_and_its_result_is_there_before_it_is_told(
-    world: World, asking: FakeAsking, tmp_path: Path
+    world: World, asking: FakeQueries, tmp_path: Path
 ) -> None:
     world.declare({"builder": {**WATCHED, "kind": "task"}})
     runs(world, tmp_path)
     world.turn(after=EVERY_S)
-    asking.answer("check:builder", Said(DONE))
+    asking.answer("check:builder", ForkAnswer(DONE))
     assert [kind for _, kind in works(world.turn())] == ["progress"], "who works is not finished, whatever is believed"
     world.shows("builder", WAITS)
     world.turn(after=EVERY_S)
-    asking.answer("check:builder", Said(DONE))
+    asking.answer("check:builder", ForkAnswer(DONE))
     turn = world.turn()
     assert works(turn) == [("builder", "finished")]
-    (stop,) = turn.wanted
+    (stop,) = turn.outgoing
     assert isinstance(stop, Stop)
     assert (stop.agent, stop.spawn) == ("builder", "s1")
-    (finished,) = [event for event, _ in turn.told if isinstance(event, AgentFinished)]
+    (finished,) = [event for event, _ in turn.emitted if isinstance(event, AgentFinished)]
     assert finished.file is not None
     assert Path(finished.file).read_text() == "x" * 600
 
 
-def test_a_result_that_can_t_be_kept_is_told_all_the_same(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_a_result_that_can_t_be_kept_is_told_all_the_same(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     (world.fleet_file.fleet.home / "jobs").write_text("in the way")
     runs(world, tmp_path)
     world.shows("builder", WAITS)
     world.turn(after=EVERY_S)
-    asking.answer("check:builder", Said(DONE))
+    asking.answer("check:builder", ForkAnswer(DONE))
     turn = world.turn()
-    (finished,) = [event for event, _ in turn.told if isinstance(event, AgentFinished)]
+    (finished,) = [event for event, _ in turn.emitted if isinstance(event, AgentFinished)]
     assert (finished.file, finished.output) == (None, "x" * 500)
-    assert "can't be kept" in turn.complaint
+    assert "can't be kept" in turn.trouble
 
 
-def test_what_went_wrong_is_explained_and_tried_again_later(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_what_went_wrong_is_explained_and_tried_again_later(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(after=EVERY_S)
-    asking.answer("check:builder", Failed("not logged in"))
+    asking.answer("check:builder", ForkFailed("not logged in"))
     assert works(world.turn()) == []
     health = world.explains("builder").result["health"]
     assert (health["trouble"], health["state"]) == ("not logged in", "")
@@ -204,7 +206,7 @@ def test_what_went_wrong_is_explained_and_tried_again_later(world: World, asking
     assert not asking.asked
 
 
-def test_a_workspace_that_is_gone_is_explained(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_a_workspace_that_is_gone_is_explained(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path, workspace="/nowhere")
     world.turn(after=EVERY_S)
     assert not asking.asked
@@ -217,30 +219,30 @@ ASKS = Peek(agent="builder", id="p1")
 
 
 def reply(turn: Turn, ident: str = "p1") -> Reply:
-    return turn.answers[ident][1]
+    return turn.replies[ident][1]
 
 
-def test_a_question_is_held_until_the_answer_is_there(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_a_question_is_held_until_the_answer_is_there(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     turn = world.turn(asks=[ASKS])
-    assert (list(turn.held), list(turn.answers)) == (["p1"], [])
+    assert (list(turn.deferred), list(turn.replies)) == (["p1"], [])
     world.turn(asks=[ASKS])
     assert list(asking.asked) == ["peek:p1"]
-    asking.answer("peek:p1", Said(SAID))
+    asking.answer("peek:p1", ForkAnswer(SAID))
     given = reply(world.turn(asks=[ASKS]))
     assert (given.ok, given.said) == (True, "builder is working: half done")
     known = {"agent": "builder", "state": "working", "summary": "half done", "output": "", "seconds": 1.5}
     assert given.result == {**known, "text": SAID, "model": None}
 
 
-def test_what_a_person_asks_is_answered_in_free_words(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_what_a_person_asks_is_answered_in_free_words(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     command = Peek(agent="builder", id="p1", question="Which file?", model="tiny", timeout_s=7)
     world.turn(asks=[command])
     (query,) = asking.asked.values()
     assert query.question.endswith("Which file?")
     assert (query.argv[-2:], query.timeout_s) == (["--model", "tiny"], 7)
-    asking.answer("peek:p1", Said('{"state": "finished"}'))
+    asking.answer("peek:p1", ForkAnswer('{"state": "finished"}'))
     given = reply(world.turn(asks=[command]))
     assert given.said == 'builder says: {"state": "finished"}'
     assert (given.result["state"], given.result["model"]) == (None, "tiny")
@@ -249,13 +251,13 @@ def test_what_a_person_asks_is_answered_in_free_words(world: World, asking: Fake
 @pytest.mark.parametrize(
     ("result", "sentence"),
     [
-        (NoAnswer(), "builder did not answer within 120 s"),
-        (Failed("no such model"), "builder can't be asked: no such model"),
-        (Failed("resets at 9", limited=True), "the model that would answer is limited: resets at 9"),
+        (ForkSilent(), "builder did not answer within 120 s"),
+        (ForkFailed("no such model"), "builder can't be asked: no such model"),
+        (ForkFailed("resets at 9", limited=True), "the model that would answer is limited: resets at 9"),
     ],
 )
 def test_no_answer_is_a_refusal_with_a_sentence(
-    world: World, asking: FakeAsking, tmp_path: Path, result: Result, sentence: str
+    world: World, asking: FakeQueries, tmp_path: Path, result: Result, sentence: str
 ) -> None:
     runs(world, tmp_path)
     world.turn(asks=[ASKS])
@@ -264,15 +266,15 @@ def test_no_answer_is_a_refusal_with_a_sentence(
     assert (given.ok, given.code, given.said) == (False, "refused", sentence)
 
 
-def test_an_answer_without_form_is_given_as_it_is(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_an_answer_without_form_is_given_as_it_is(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(asks=[ASKS])
-    asking.answer("peek:p1", Said("It goes well."))
+    asking.answer("peek:p1", ForkAnswer("It goes well."))
     given = reply(world.turn(asks=[ASKS]))
     assert (given.ok, given.said, given.result["state"]) == (True, "builder says: It goes well.", None)
 
 
-def test_who_can_t_be_asked_is_refused_at_once(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_who_can_t_be_asked_is_refused_at_once(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path, conversation=None)
     world.starts("stranger", spawn="s3")
     world.writes(
@@ -280,7 +282,7 @@ def test_who_can_t_be_asked_is_refused_at_once(world: World, asking: FakeAsking,
     )
     asks = [Peek(agent=agent, id=f"p-{agent}") for agent in ("builder", "stranger", "tester", "nobody")]
     turn = world.turn(asks=asks, after=10.0)
-    said = {ident: each.said for ident, (_, each) in turn.answers.items()}
+    said = {ident: each.said for ident, (_, each) in turn.replies.items()}
     assert "no conversation of builder is known yet: it has had no turn" in said["p-builder"]
     assert "stranger is not in the fleet file" in said["p-stranger"]
     assert said["p-tester"] == "tester was not started yet"
@@ -288,14 +290,14 @@ def test_who_can_t_be_asked_is_refused_at_once(world: World, asking: FakeAsking,
     assert not asking.asked
 
 
-def test_what_a_program_would_take_for_an_option_is_no_model(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_what_a_program_would_take_for_an_option_is_no_model(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     given = reply(world.turn(asks=[Peek(agent="builder", id="p1", model="--yolo")]))
     assert given.said.startswith("builder can't be asked: '--yolo' is no name of a model")
     assert not asking.asked
 
 
-def test_a_session_that_ends_meanwhile_ends_the_question(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_a_session_that_ends_meanwhile_ends_the_question(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(asks=[ASKS])
     world.tmux.panes.clear()
@@ -304,7 +306,7 @@ def test_a_session_that_ends_meanwhile_ends_the_question(world: World, asking: F
     assert given.said == ("its session ended before it answered: builder does not run any more: its session is gone")
 
 
-def test_another_session_is_not_asked_instead(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_another_session_is_not_asked_instead(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(asks=[ASKS])
     world.starts("builder", WORKS, spawn="s2", created=int(world.now.timestamp()))
@@ -314,17 +316,19 @@ def test_another_session_is_not_asked_instead(world: World, asking: FakeAsking, 
     assert not asking.asked
 
 
-def test_a_command_that_is_gone_is_not_waited_for(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_a_command_that_is_gone_is_not_waited_for(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(asks=[ASKS])
+    with world.journal.transaction() as transaction:
+        transaction.answer("p1", b"{}", world.now.timestamp())
     world.turn()
     assert asking.cancelled == ["peek:p1"]
 
 
-def test_a_monitor_that_starts_anew_asks_again(world: World, asking: FakeAsking, tmp_path: Path) -> None:
+def test_a_monitor_that_starts_anew_asks_again(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(asks=[ASKS])
     asking.asked.clear()
     world.restarts()
-    assert list(world.turn(asks=[ASKS]).held) == ["p1"]
+    assert list(world.turn(asks=[ASKS]).deferred) == ["p1"]
     assert list(asking.asked) == ["peek:p1"]

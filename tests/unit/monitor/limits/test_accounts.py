@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from services.monitor.limits.accounts import CONFIRMS_S, Accounts
-from services.monitor.limits.held import Held
+from services.monitor.limits.hold import LimitHold
 from shared.fleet import Fleet, load_fleet
 
 NOW = 1_000.0
@@ -27,9 +27,9 @@ def fleet(tmp_path: Path) -> Fleet:
     return load_fleet(path)
 
 
-def held(model: str | None = None, resume_at: float = 2_000.0, **more: Any) -> Held:
+def held(model: str | None = None, resume_at: float = 2_000.0, **more: Any) -> LimitHold:
     known: dict[str, Any] = {"scope": "session", "spawn": "s1", "conversation": None, "since": 900.0}
-    return Held("acme", model, resets_at=1_900.0, exact_to_s=60, resume_at=resume_at, **{**known, **more})
+    return LimitHold("acme", model, resets_at=1_900.0, exact_to_s=60, resume_at=resume_at, **{**known, **more})
 
 
 def test_a_limit_of_the_account_concerns_all_on_it(fleet: Fleet) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.monitor.limits.reset_times import Reset, read_reset
+from services.monitor.limits.reset_times import ResetTime, read_reset
 
 NEW_YORK, PARIS = ZoneInfo("America/New_York"), ZoneInfo("Europe/Paris")
 NOON = "2026-11-17 12:00:20"
@@ -19,7 +19,7 @@ def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def read(words: str, said_at: str = NOON) -> Reset | None:
+def read(words: str, said_at: str = NOON) -> ResetTime | None:
     return read_reset(words, utc(said_at), NEW_YORK)
 
 
@@ -109,7 +109,7 @@ FORMS = {
 
 @pytest.mark.parametrize(("words", "at", "exact_to_s"), [(words, *meant) for words, meant in FORMS.items()])
 def test_every_form_means_a_moment(words: str, at: str, exact_to_s: float) -> None:
-    meant = Reset(utc(at), exact_to_s)
+    meant = ResetTime(utc(at), exact_to_s)
     assert read(words) == meant
     assert read(words.upper()) == read(words.lower()) == meant
     assert read(f"  {words}. ") == read(f"“{words}”,") == read(f"{words})") == read(f"{words} · saved") == meant
@@ -165,11 +165,11 @@ def test_what_is_no_time_is_none(words: str) -> None:
     ],
 )
 def test_the_day_follows_from_when_it_was_said(said_at: str, words: str, at: str) -> None:
-    assert read(words, said_at) == Reset(utc(at), 60)
+    assert read(words, said_at) == ResetTime(utc(at), 60)
 
 
 def test_a_name_of_a_zone_may_be_broken_over_two_lines() -> None:
-    assert read("3am (America/\n     Los_Angeles)") == Reset(utc("2026-11-18 11:00"), 60)
+    assert read("3am (America/\n     Los_Angeles)") == ResetTime(utc("2026-11-18 11:00"), 60)
 
 
 @pytest.mark.parametrize("end", ["0001-01-01 00:00", "9999-12-31 23:59:59"])

@@ -1,0 +1,114 @@
+"""Which agents and ended sessions `muster status` shows: names and filters, all of which must hold. Pure."""
+
+import difflib
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from registry import EndedSession
+from services.cli import exit_codes
+from services.cli.report import NOT_STARTED, Report
+from services.cli.words import plain
+from shared.contract.events.drift import DriftEvent, DriftResolved
+from shared.contract.states import Activity, Status
+from shared.errors import MusterError
+
+ANY = "any"
+STATUSES = (*(status.value for status in Status), NOT_STARTED)
+ACTIVITIES = tuple(activity.value for activity in Activity)
+DRIFTS = tuple(kind.name() for kind in DriftEvent.kinds() if kind is not DriftResolved)
+NAMES_AT_MOST = 20
+
+
+class WrongWord(MusterError):
+    """A filter that means nothing."""
+
+    exit_code = exit_codes.USAGE
+
+
+@dataclass(frozen=True)
+class Choice:
+    agents: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
+    doing: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
+    wanted: str | None = None
+    drift: str | None = None
+    """A kind, or ANY of them."""
+    ended: bool = False
+
+    @property
+    def is_everybody(self) -> bool:
+        return not (self.agents or self.statuses or self.doing or self.backends or self.wanted or self.drift)
+
+    def check(self, report: Report) -> None:
+        """Raise a sentence for what there is not: a typo must not look like an empty fleet."""
+        for status in self.statuses:
+            if status not in STATUSES:
+                raise WrongWord(f"there is no status {_unknown(status, STATUSES)}")
+        for activity in self.doing:
+            if activity not in ACTIVITIES:
+                raise WrongWord(f"there is nothing an agent does that is called {_unknown(activity, ACTIVITIES)}")
+        if self.drift not in (None, ANY, *DRIFTS):
+            said = _unknown(str(self.drift), DRIFTS)
+            hint = f"; agents come first: muster status {self.drift} --drift" if self.drift in report.agents else ""
+            raise WrongWord(f"there is no kind of drift {said}{hint}")
+        used = {report.backend(agent) for agent in report.agents}
+        for backend in self.backends:
+            if backend not in used and backend not in report.fleet.backends:
+                raise MusterError(
+                    f"there is no backend {_unknown(backend, sorted(used | report.fleet.backends.keys()))}"
+                )
+        known = [*report.agents, *sorted({each.agent for each in report.history.values()} - set(report.agents))]
+        for agent in self.agents:
+            if agent not in known:
+                raise MusterError(f"there is no agent {_unknown(agent, known)}")
+
+    def of_agents(self, report: Report) -> list[str]:
+        return [agent for agent in report.agents if self._takes(report, agent)]
+
+    def _takes(self, report: Report, agent: str) -> bool:
+        return (
+            self._takes_agent(report, agent)
+            and (not self.statuses or report.status(agent) in self.statuses)
+            and (not self.doing or report.doing(agent) in self.doing)
+            and (not self.backends or report.backend(agent) in self.backends)
+        )
+
+    def _takes_agent(self, report: Report, agent: str) -> bool:
+        """What is asked of an agent and not of one of its sessions."""
+        record = report.records.get(agent)
+        drifts = record.drifts if record is not None else []
+        return (
+            (not self.agents or agent in self.agents)
+            and (self.wanted is None or (record is not None and record.desired == self.wanted))
+            and (self.drift is None or (bool(drifts) if self.drift == ANY else self.drift in drifts))
+        )
+
+    def of_ended(self, report: Report) -> list[tuple[str, EndedSession]]:
+        """Sessions that ended, by their spawn ids, the newest first."""
+        found = [
+            (spawn, session)
+            for spawn, session in report.history.items()
+            if self._takes_agent(report, session.agent)
+            and (not self.statuses or session.status in self.statuses)
+            and (not self.backends or session.backend in self.backends)
+        ]
+        return sorted(found, key=lambda each: (each[1].ended, each[0]), reverse=True) if self.ended else []
+
+
+def split(text: str | None) -> tuple[str, ...]:
+    """Words with commas between."""
+    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
+
+
+def _unknown(given: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(given, known, n=1)
+    hint = f" did you mean {close[0]!r}?" if close else ""
+    return f"{plain(given)!r};{hint} there {'are' if len(known) > 1 else 'is'}: {_listed(known)}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = len(listed) - NAMES_AT_MOST
+    shown = ", ".join(listed[:NAMES_AT_MOST]) or "none"
+    return f"{shown} and {more} more" if more > 0 else shown

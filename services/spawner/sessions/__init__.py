@@ -1,0 +1,1 @@
+"""Keeping sessions as people want them."""

@@ -1,0 +1,61 @@
+"""Ending what runs in a session for good. tmux only hangs up, and some agents (Gemini CLI) take no notice of that.
+
+Meant are the processes of the session's own terminal. What an agent has sent into a session of its own, as it does with
+work that is to outlive it, is left alone.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+import psutil
+
+from shared.system.tmux import Pane, Tmux
+
+HANGS_UP_WITHIN_S, TERMINATES_WITHIN_S, DIES_WITHIN_S = 0.5, 3.0, 0.5
+
+
+def end_sessions(tmux: Tmux, panes: Sequence[Pane]) -> None:
+    """End sessions, or of those that are people's only the agent's pane, and see to it that their programs have ended.
+
+    All together: most do at once.
+    """
+    processes = [process for pane in panes if not pane.dead for process in of_terminal(pane.pid)]
+    for pane in panes:
+        tmux.kill(pane.target, spawn=pane.spawn)
+    end_processes(processes)
+
+
+def end_left_over(pid: int, spawn: str) -> bool:
+    """End the program of a session that is gone, if it lives on; True if it did. The spawn id tells whose it is."""
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        if process.environ().get("MUSTER_SPAWN") == spawn:
+            end_processes(of_terminal(pid))
+            return True
+    return False
+
+
+def of_terminal(pid: int) -> list[psutil.Process]:
+    """A process and those below it that share its terminal."""
+    with suppress(psutil.Error, OSError):
+        top = psutil.Process(pid)
+        session = os.getsid(pid)
+        return [each for each in (top, *top.children(recursive=True)) if _session_of(each) == session]
+    return []
+
+
+def _session_of(process: psutil.Process) -> int | None:
+    try:
+        return os.getsid(process.pid)
+    except OSError:
+        return None
+
+
+def end_processes(processes: Iterable[psutil.Process]) -> None:
+    _, alive = psutil.wait_procs(list(processes), timeout=HANGS_UP_WITHIN_S)
+    for end, within_s in (("terminate", TERMINATES_WITHIN_S), ("kill", DIES_WITHIN_S)):
+        for process in alive:
+            with suppress(psutil.Error):
+                getattr(process, end)()
+        _, alive = psutil.wait_procs(alive, timeout=within_s)

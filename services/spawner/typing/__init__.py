@@ -1,0 +1,1 @@
+"""Typing into sessions."""

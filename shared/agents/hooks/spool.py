@@ -1,0 +1,272 @@
+"""The reader's side of the hooks: what the hook program stored, in the order in which it happened.
+
+A file stays until the reader is done with it, so a crash in between loses nothing. The hook program keeps only the
+beginning of a long payload, so JSON without its end is read as far as it goes. An agent whose user has installed the
+hooks as well reports each event once: see `shared/agents/hooks/command.py`.
+"""
+
+import json
+import os
+import re
+import select
+import stat
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shared.agents.hooks.program import HALF_WRITTEN_S, KEPT
+from shared.system.files import make_directory
+
+_BETWEEN = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+def whole_members(text: str) -> dict[str, Any]:
+    """The members that are there whole; none, if it was never an object."""
+    found: dict[str, Any] = {}
+    place = _behind(text, 0, "{")
+    while place is not None:
+        try:
+            key, end = _DECODER.raw_decode(text, place)
+            colon = _behind(text, end, ":")
+            if colon is None or not isinstance(key, str):
+                break
+            value, end = _DECODER.raw_decode(text, colon)
+        except (ValueError, RecursionError):
+            break
+        place = _behind(text, end, ",")
+        if place is not None:  # else it may go on: of 123 the first two digits are a number too
+            found[key] = value
+    return found
+
+
+def _behind(text: str, place: int, mark: str) -> int | None:
+    """Where the next value begins, if this mark comes before it."""
+    at = _skip(text, place)
+    return _skip(text, at + 1) if text.startswith(mark, at) else None
+
+
+def _skip(text: str, place: int) -> int:
+    found = _BETWEEN.match(text, place)
+    return found.end() if found else place
+
+
+FORMAT = "1"
+AT_MOST = 1_000
+"""So many are read in one go; who gets as many asks again."""
+BAD_KEPT = 20
+LOOK_EVERY_S = 1.0
+"""How often it is looked after that the pipe is still the one that hooks write to."""
+
+
+@dataclass(frozen=True)
+class HookEvent:
+    at: float
+    """When the hook ran, in seconds since the epoch."""
+    spawn: str | None
+    """The spawn id, if Muster started the agent; like what follows, from the environment of `pid`."""
+    pane: str | None
+    """tmux's id of the pane, where there is one …"""
+    socket: str | None
+    """… and the path of the server's socket."""
+    pid: int
+    """The agent's process. A daemon of Codex's works for many panes and knows the first one's environment only: where
+    this process is not below the pane's, believe none of the three, and go by the session in the payload.
+    """
+    payload: dict[str, Any] = field(repr=False)
+    """What the agent said, in its own words; it can be encoded as UTF-8. Of what was too long, its beginning."""
+    file: Path
+
+    @property
+    def name(self) -> str:
+        """What happened, by the agent's word for it; empty if it has none."""
+        return _text(self.payload.get("hook_event_name")) or ""
+
+    @property
+    def subagent(self) -> str | None:
+        """Which subagent it happened to; None: the main agent."""
+        return _text(self.payload.get("agent_id"))
+
+
+class MalformedHook(Exception):
+    """Not a file of the hook program's, or not a whole one; the message says what is wrong with it."""
+
+
+class Spool:
+    """A fleet's hooks directory. No file in it can make a method raise; a disk that fails does."""
+
+    def __init__(self, directory: Path, warn: Callable[[str], None] = lambda _said: None) -> None:
+        self.directory = directory
+        self._files = directory / "spool"
+        self._bad = self._files / "bad"
+        self._pipe = directory / "wake"
+        self._warn = warn
+
+    def prepare(self) -> None:
+        """Make what is missing, for nobody else to read. What hooks tell before that is lost."""
+        for each in (self.directory, self._files):
+            make_directory(each)
+        try:
+            is_pipe = stat.S_ISFIFO(self._pipe.lstat().st_mode)
+        except FileNotFoundError:
+            is_pipe = False
+        if not is_pipe:
+            self._pipe.unlink(missing_ok=True)
+            with suppress(FileExistsError):  # another service makes it, at this very moment
+                os.mkfifo(self._pipe, 0o600)
+        self._pipe.chmod(0o600)
+
+    def read(self, at_most: int = AT_MOST, but: Collection[str] = ()) -> list[HookEvent]:
+        """The oldest events, in the order of their times, without those of some files, by their names: who knows them
+        already need not read them again. What is no event is set aside, with a warning."""
+        found = []
+        for name in [each for each in self._names() if each not in but][:at_most]:
+            file = self._files / name
+            try:
+                found.append(read_event(file))
+            except FileNotFoundError:
+                continue  # pruned by a hook, at this very moment
+            except (MalformedHook, OSError) as fault:
+                self._set_aside(file, fault)
+        return found
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Remove calls that were taken up, or that nobody will ever want, by the names of their files."""
+        for name in names:
+            (self._files / name).unlink(missing_ok=True)
+
+    def forget_strangers(self) -> int:
+        """Let go of what agents told that Muster did not start; gives how many calls that were."""
+        theirs = []
+        with suppress(FileNotFoundError):
+            for file in self._files.iterdir():
+                with suppress(MalformedHook, OSError):
+                    if file.name[0].isdigit() and not _head(_bytes(file))[0][2]:
+                        theirs.append(file.name)
+        self.drop(theirs)
+        return len(theirs)
+
+    def listen(self, on_wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `on_wake`, in a thread of its own, soon after hooks have written, once for many; gives what ends it."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._listen, args=(on_wake, over), name="hooks", daemon=True)
+        thread.start()
+
+        def end() -> None:
+            over.set()
+            thread.join()
+
+        return end
+
+    def _names(self) -> list[str]:
+        try:
+            names = [file.name for file in self._files.iterdir()]
+        except FileNotFoundError:
+            self.prepare()
+            return []
+        for name in names:
+            if name.startswith("."):
+                self._remove_if_left(self._files / name)
+        return sorted(name for name in names if name[0].isdigit())
+
+    def _remove_if_left(self, half: Path) -> None:
+        try:
+            if half.lstat().st_mtime < time.time() - HALF_WRITTEN_S:
+                half.unlink()
+        except FileNotFoundError:
+            return
+
+    def _set_aside(self, file: Path, fault: Exception) -> None:
+        make_directory(self._bad)
+        for old in sorted(self._bad.iterdir())[: -(BAD_KEPT - 1)]:
+            old.unlink(missing_ok=True)
+        try:
+            file.rename(self._bad / file.name)
+        except OSError as error:
+            self._warn(f"{file} is no hook's file ({fault}), and can't be set aside: {error}")
+        else:
+            self._warn(f"{file.name} was set aside in {self._bad}: {fault}")
+
+    def _listen(self, on_wake: Callable[[], None], over: threading.Event) -> None:
+        while not over.is_set():
+            try:
+                self.prepare()
+                # Open for writing too: with no writer left, a pipe that is only read would be at its end for ever.
+                pipe = os.open(self._pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with the disk may pass
+                self._warn(f"hooks can't wake the monitor: {error}")
+                over.wait(LOOK_EVERY_S)
+                continue
+            try:
+                on_wake()  # for what came before anybody listened
+                while not over.is_set() and self._is_still(pipe):
+                    if select.select([pipe], [], [], LOOK_EVERY_S)[0]:
+                        os.read(pipe, 1 << 16)
+                        on_wake()
+            finally:
+                os.close(pipe)
+
+    def _is_still(self, pipe: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(pipe), self._pipe.lstat()) and self._files.is_dir()
+        except OSError:
+            return False
+
+
+def read_event(file: Path) -> HookEvent:
+    """One file of the hook program's. Raises Malformed, or OSError."""
+    fields, body = _head(_bytes(file))
+    _, time_ns, spawn, pane, socket, pid = fields
+    if not (time_ns.isdecimal() and time_ns.isascii() and pid.isdecimal() and pid.isascii()):
+        raise MalformedHook("its first line has no time or no process")
+    return HookEvent(
+        int(time_ns[:20]) / 1e9, spawn or None, pane or None, socket or None, int(pid[:20]), _payload(body), file
+    )
+
+
+def _head(data: bytes) -> tuple[list[str], bytes]:
+    """The fields of the first line, and the payload."""
+    head, _, body = data.partition(b"\n")
+    fields = os.fsdecode(head).split("\t")
+    if len(fields) != 6 or fields[0] != FORMAT:
+        raise MalformedHook(f"its first line is not of format {FORMAT}")
+    return fields, body
+
+
+def _bytes(file: Path) -> bytes:
+    """Of a plain file: one might wait for a pipe for ever."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise MalformedHook("it is not a plain file")
+        return opened.read()
+
+
+def _payload(body: bytes) -> dict[str, Any]:
+    try:
+        payload = _decoded(body)
+        if b"\\ud" in body or b"\\uD" in body:  # half a character, of a text that the agent has cut
+            payload = json.loads(json.dumps(payload, ensure_ascii=False).encode(errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise MalformedHook(f"the payload is not JSON: {error}") from error
+    if not isinstance(payload, dict):
+        raise MalformedHook("the payload is not an object")
+    return payload
+
+
+def _decoded(body: bytes) -> Any:
+    text = body.decode(errors="replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        if len(body) < KEPT or not (whole := whole_members(text)):
+            raise
+        return whole
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

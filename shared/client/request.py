@@ -1,0 +1,124 @@
+"""Sends a command and waits for its reply: by the broker, or by the journal when no broker answers.
+
+Both ways carry the same id, so a command that went both ways acts once.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from shared.client.presence import QuietLog
+from shared.contract.commands import WAITS_AT_MOST_S, AgentCommand, Command, Reply
+from shared.contract.ids import new_id
+from shared.contract.services import SERVICES
+from shared.contract.topics import COMMAND, REPLY
+from shared.errors import MusterError
+from shared.fleet import Fleet
+from shared.messaging.inbox import Connected, Inbox, MessageArrived
+from shared.messaging.intake import request_of
+from shared.messaging.journal import Journal
+from shared.runtime.bootstrap import connect
+
+CONNECTS_WITHIN_S, ANSWERS_WITHIN_S, TYPES_WITHIN_S = 0.7, 2.0, 8.0
+"""After this the command goes into the journal as well. What is typed is answered when the agent has it."""
+
+
+class NoReply(MusterError):
+    """The command is on its way, but nobody answered."""
+
+
+class StillWaits(NoReply):
+    """The command is in hand, and its owner said what it waits for."""
+
+    exit_code = 75  # sysexits' EX_TEMPFAIL
+
+
+def ask(
+    fleet: Fleet, command: Command, *, wait_s: float = 20.0, on_wait: Callable[[str], None] = lambda _: None
+) -> Reply:
+    """Have a command carried out; returns the final reply. `on_wait` hears what it waits for meanwhile."""
+    owner = command.addressee()
+    if owner in SERVICES and owner not in fleet.services:
+        raise MusterError(
+            f"{command.verb} needs the {owner}, which {fleet.path.name} switches off: set `{owner}: {{enabled: true}}`"
+            " there, then run `muster down` and `muster up`"
+        )
+    command_id = new_id()
+    expires = datetime.now(UTC) + timedelta(seconds=WAITS_AT_MOST_S)
+    command = command.model_copy(update={"id": command_id, "expires": expires})
+    asking = _Asking(fleet, command, command_id, time.monotonic() + wait_s, on_wait)
+    reached = asking.through_broker()
+    if asking.answer is None:
+        if asking.waits is None:
+            on_wait(f"the broker {'gives no answer' if reached else 'is down'}: the command goes through the journal")
+        asking.through_journal()
+    if asking.answer is not None:
+        return asking.answer
+    if asking.waits is not None:
+        raise StillWaits(f"{asking.waits}; it is still under way after {wait_s:g} s, and `muster events` tells its end")
+    raise NoReply(
+        f"no answer within {wait_s:g} s; {command.verb} {command_id} is carried out if its owner"
+        f" returns by {expires:%H:%M:%S} UTC"
+    )
+
+
+class _Asking:
+    """One command on its way."""
+
+    def __init__(
+        self, fleet: Fleet, command: Command, command_id: str, deadline: float, on_wait: Callable[[str], None]
+    ) -> None:
+        self._on_wait = on_wait
+        self._fleet, self._command, self._id, self._deadline = fleet, command, command_id, deadline
+        self._payload = command.model_dump_json(exclude_none=True).encode()
+        self._reply_topic = REPLY.name(fleet.space, command=command_id)
+        self.answer: Reply | None = None
+        self.waits: str | None = None
+
+    def _hear(self, payload: bytes) -> None:
+        reply = Reply.model_validate_json(payload)
+        if reply.final:
+            self.answer = reply
+        elif reply.said != self.waits:
+            self.waits = reply.said
+            self._on_wait(reply.said)
+
+    def through_broker(self) -> bool:
+        """Whether there was a broker at all."""
+        inbox = Inbox()
+        bus = connect(self._fleet, "operator", inbox, QuietLog("muster"))
+        bus.subscribe([self._reply_topic])
+        bus.start()
+        deadline = time.monotonic() + CONNECTS_WITHIN_S
+        reached = False
+        try:
+            while self.answer is None and (items := inbox.take(deadline)):
+                for item in items:
+                    if isinstance(item, Connected) and bus.note_connected(item):
+                        reached = True
+                        types = isinstance(self._command, AgentCommand) and not self._command.changes_session
+                        deadline = min(
+                            self._deadline, time.monotonic() + (TYPES_WITHIN_S if types else ANSWERS_WITHIN_S)
+                        )
+                        bus.publish(COMMAND.name(self._fleet.space, verb=self._command.verb), self._payload)
+                    elif isinstance(item, MessageArrived) and item.topic == self._reply_topic:
+                        self._hear(item.payload)
+                        deadline = self._deadline if self.waits else deadline
+        finally:
+            bus.stop()
+        return reached
+
+    def through_journal(self) -> None:
+        journal = Journal(self._fleet.journal, "cli")
+        owner = self._command.addressee()
+        try:
+            journal.requests.accept([request_of(self._fleet.space, self._command, time.time())], owner)
+            while True:
+                said = journal.requests.answer_to(self._id, owner) or journal.requests.waits_for(self._id, owner)
+                if said is not None:
+                    self._hear(said)
+                if self.answer is not None or time.monotonic() >= self._deadline:
+                    return
+                time.sleep(0.05)
+        finally:
+            journal.close()

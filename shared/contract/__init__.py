@@ -1,0 +1,1 @@
+"""What is said on the bus: topics, commands, events, states. No I/O."""

@@ -1,0 +1,70 @@
+"""The service manifest: one row per service, and the two kinds of people.
+
+Supervision, console scripts, broker roles and rights, compose file and docs follow from these rows; tests say so.
+Imported by short-lived programs: nothing heavy here, so topics are named by their patterns.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ServiceEntry:
+    """One service: a package `services/<name>` that runs as a process of its own."""
+
+    name: str
+    does: str
+    """For people, in the README too."""
+    writes: tuple[str, ...]
+    """The topics that nobody else writes; retained ones are published again on every connect."""
+    follows: tuple[str, ...] = ()
+    """Events that it handles, each once and in order."""
+    hints: tuple[str, ...] = ()
+    """Messages that only make it look sooner."""
+    optional: bool = False
+    """Whether the fleet file may switch it off: `<name>: {enabled: false}`."""
+
+
+STATE, LIFECYCLE, DRIFT, ACTIVITY = (f"agent/{{agent}}/{word}" for word in ("state", "lifecycle", "drift", "activity"))
+
+MANIFEST = (
+    ServiceEntry(
+        "spawner",
+        "starts, ends and types into tmux sessions; keeps wanted agents running within their restart limits",
+        writes=(LIFECYCLE,),
+        follows=(DRIFT,),
+    ),
+    ServiceEntry(
+        "reconciler",
+        "compares the registry with tmux, processes and the agents' own files; reports each difference once",
+        writes=(DRIFT,),
+        hints=(LIFECYCLE, STATE),
+    ),
+    ServiceEntry(
+        "registrar",
+        "folds events into the registry, and takes up people's edits of it",
+        writes=(STATE,),
+        follows=(LIFECYCLE, DRIFT, ACTIVITY),
+    ),
+    ServiceEntry(
+        "monitor",
+        "observes what each agent is doing from its hooks, files, processes and screen, and applies the policies",
+        writes=(ACTIVITY,),
+        hints=(LIFECYCLE, DRIFT),
+    ),
+    ServiceEntry(
+        "handoff",
+        "watches git remotes, tells agents of each other's commits and messages, takes loops through their phases",
+        writes=("loop/{loop}/event",),
+        hints=(LIFECYCLE,),
+        optional=True,
+    ),
+)
+
+SERVICES = tuple(entry.name for entry in MANIFEST)
+
+PEOPLE = ("viewer", "operator")
+"""A viewer reads; an operator may also command."""
+
+
+def entry_of(name: str) -> ServiceEntry:
+    return next(entry for entry in MANIFEST if entry.name == name)

@@ -1,0 +1,132 @@
+"""The states of agents and services: their names, and the retained documents that carry them."""
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import AwareDatetime, Field
+
+from shared.contract.envelope import Data, Tone
+from shared.contract.ids import Id
+
+
+class Status(StrEnum):
+    """What became of an agent's session."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"  # a person or another service asked for it
+    EXITED = "exited"  # its program ended; the exit status is known
+    TERMINATED = "terminated"  # its session vanished; nobody asked for it
+    GAVE_UP = "gave_up"  # it died more often than its restart policy allows
+
+
+class Activity(StrEnum):
+    """What an agent is doing."""
+
+    STARTING = "starting"  # its program runs and is not ready yet
+    WORKING = "working"
+    WAITING = "waiting"  # for the next prompt
+    NEEDS_APPROVAL = "needs_approval"  # a person is asked: for permission, or a question
+    LIMITED = "limited"  # its account's usage limit is reached
+    STALLED = "stalled"  # it waits longer than it promised or may
+    DONE = "done"  # its program ended, and well
+    FAILED = "failed"  # its program ended badly, or can't go on by itself: no credit, not logged in
+    UNKNOWN = "unknown"  # nothing tells
+
+
+class Trouble(StrEnum):
+    """Why an agent can't go on by itself."""
+
+    LOGIN = "login"  # it is not logged in
+    CREDIT = "credit"  # its account has no money left
+    SETUP = "setup"  # what it was started with is refused: its model, say
+    SESSION = "session"  # its conversation is refused, whatever it is told next
+    GONE = "gone"  # its program is gone from its pane, or is another one
+
+
+class Desired(StrEnum):
+    """What people want of an agent."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+
+
+class Presence(StrEnum):
+    """How a service is."""
+
+    ONLINE = "online"
+    DEGRADED = "degraded"  # it runs, but something it needs does not answer
+    OFFLINE = "offline"
+
+
+class AgentFacts(Data):
+    """What is known of an agent and its newest session, in the registry and in its state alike."""
+
+    status: Status
+    desired: Desired
+    since: AwareDatetime = Field(description="Since when it has had this status.")
+    reason: str = Field(description="Why it has it.")
+    activity: Activity | None = Field(default=None, description="What it is doing; none: nothing was told yet.")
+    activity_since: AwareDatetime | None = Field(default=None, description="Since when it is doing that.")
+    activity_reason: str = Field(default="", description="By what that is known, for people.")
+    decided_by: str = Field(default="", description="The source that was believed: hooks, live_file, transcript, ….")
+    limit: str | None = Field(default=None, description="The usage limit that holds it, as the agent calls it.")
+    account: Id | None = Field(default=None, description="Whose limit that is.")
+    limit_resets: AwareDatetime | None = Field(default=None, description="When that lifts, where it is known.")
+    resumes: AwareDatetime | None = Field(default=None, description="When it is brought to go on, if it is.")
+    role: str = ""
+    backend: Id
+    workspace: str
+    session: str | None = Field(default=None, description="The tmux session.")
+    pane: str | None = None
+    pid: int | None = None
+    command: str | None = Field(default=None, description="The program in the pane.")
+    spawn: Id | None = Field(default=None, description="The id of the session, which no other ever has.")
+    conversation: str | None = Field(default=None, description="The agent's own id of what it works on.")
+    earlier: list[str] = Field(
+        default=[], description="Conversations that it had before in this session, oldest first."
+    )
+    transcript: str | None = Field(default=None, description="Where the agent keeps its conversation on disk.")
+    parent: Id | None = None
+    level: int = 1
+    job: Id | None = None
+    started: AwareDatetime | None = None
+    ended: AwareDatetime | None = None
+    exit_status: int | None = Field(
+        default=None, description="What its program returned; minus the signal that ended it."
+    )
+    drifts: list[str] = Field(default=[], description="The kinds of drift that are open.")
+
+
+class AgentState(AgentFacts):
+    """The agent as it is now."""
+
+    agent: Id
+
+    def word(self) -> str:
+        return self.status.value
+
+
+class ServiceState(Data):
+    """A service as it is now; `offline` with the same connection number is its last will."""
+
+    service: Id
+    status: Presence
+    connection: int = Field(description="Counts this service's connections; a will of an older one means nothing.")
+    pid: int
+    version: str
+    reason: str = ""
+    health: dict[str, Any] = Field(default={}, description="Figures: steps, errors, events not yet acknowledged, ….")
+
+    def word(self) -> str:
+        return self.status.value
+
+    def sentence(self) -> str:
+        return self.reason or f"pid {self.pid}, connection {self.connection}"
+
+
+TONES: dict[Status | Activity | Presence, Tone] = {
+    **dict.fromkeys((Status.RUNNING, Activity.WORKING, Activity.DONE, Presence.ONLINE), Tone.GOOD),
+    **dict.fromkeys((Status.EXITED, Status.TERMINATED, Status.GAVE_UP, Presence.OFFLINE), Tone.BAD),
+    **dict.fromkeys((Activity.NEEDS_APPROVAL, Activity.LIMITED, Activity.STALLED, Activity.FAILED), Tone.BAD),
+}
+"""How a state strikes a person; one that is not here is neutral."""

@@ -1,0 +1,1 @@
+"""How it is said, once and in order: broker, bus, journal, outbox, cursors, intake."""

@@ -1,0 +1,84 @@
+"""Who may write and read what, derived from the topic table, and written as mosquitto's ACL file.
+
+`python -m shared.messaging.broker.acl` prints the committed `mosquitto/acl`; with `--host box`, one for that host.
+"""
+
+import argparse
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from shared.contract.commands import VERBS, Replay
+from shared.contract.services import PEOPLE, SERVICES
+from shared.contract.topics import COMMAND, EVERY_SERVICE, FRONT_DESK, TOPICS, Space
+
+ANY_HOST = "+"
+
+
+@dataclass(frozen=True)
+class BrokerRole:
+    """A user of the broker, and the topic filters it may write to and read from."""
+
+    name: str
+    writes: tuple[str, ...]
+    reads: tuple[str, ...]
+
+
+def roles(space: Space) -> tuple[BrokerRole, ...]:
+    """Every role: it writes what the table says and reads everything below the prefix."""
+    return tuple(BrokerRole(name, tuple(_writes(name, space)), (space.everything,)) for name in (*SERVICES, *PEOPLE))
+
+
+def _writes(name: str, space: Space) -> Iterator[str]:
+    for row in TOPICS:
+        if name in row.writers:
+            yield row.filter(space)
+        elif name in SERVICES and EVERY_SERVICE in row.writers:
+            yield row.filter(space, service=name)
+    if name in SERVICES:
+        # A gap in another host's events is closed by asking that host.
+        yield COMMAND.filter(Space(ANY_HOST, space.prefix), verb=Replay.verb)
+    for verb, command in VERBS.items():
+        if name in command.askers:
+            yield COMMAND.filter(space, verb=verb)
+    if name == FRONT_DESK:
+        yield COMMAND.filter(space)  # it clears commands that somebody retained
+
+
+HEADER = """\
+# Who may write and read what on an MQTT broker, in mosquitto's format (`acl_file`).
+# Made from the topic table by `python -m shared.messaging.broker.acl`; a test says that it is current.
+# "+" stands for any host: a broker that serves several hosts trusts each host's services with all of them.
+# For one host alone: `python -m shared.messaging.broker.acl --host box`.
+# What is not allowed here is dropped in silence: MQTT 3.1.1 has no way to say so.
+"""
+
+
+def render(given: Iterable[BrokerRole]) -> str:
+    """The roles as the text of a mosquitto ACL file, without the header."""
+    return "\n".join(_section(role) for role in given)
+
+
+def _section(role: BrokerRole) -> str:
+    lines = [f"user {role.name}"]
+    lines += [f"topic read {topic}" for topic in role.reads]
+    lines += [f"topic write {topic}" for topic in role.writes]
+    return "\n".join(lines) + "\n"
+
+
+def committed(space: Space) -> str:
+    """The ACL file for people with a broker of their own."""
+    return f"{HEADER}\n{render(roles(space))}"
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(
+        prog="python -m shared.messaging.broker.acl", description="Print mosquitto's ACL file."
+    )
+    options.add_argument("--prefix", default="muster")
+    options.add_argument("--host", default=ANY_HOST)
+    chosen = options.parse_args()
+    print(committed(Space(chosen.host, chosen.prefix)), end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,315 @@
+"""The broker connection. The only module that knows paho.
+
+paho's callbacks only put into the inbox: an exception there would end its network thread while `is_connected()` goes
+on saying yes. Every connection is a new paho client: failover over a list of endpoints, a will that carries the
+connection's number, and no second queue of paho's own beside the journal.
+"""
+
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import paho.mqtt.client as paho
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
+
+from shared.messaging.broker import Endpoint
+from shared.messaging.inbox import Connected, Disconnected, Inbox, MessageAcknowledged, MessageArrived
+from shared.system.log import Log
+
+KEEPALIVE_S = 10
+CONNECT_TIMEOUT_S = 5.0
+ANSWERS_WITHIN_S = 2.0
+"""A broker that leaves a message unacknowledged for longer is treated as down: it may hang for hours."""
+GIVES_UP_AFTER_S = 15.0
+"""... and one that does so for this long is left for the next endpoint."""
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 2.0
+LEAVES_WITHIN_S = 0.5
+STEADY_S = 10.0
+"""A connection that held for so long was a good one: the next try comes soon."""
+
+
+@dataclass(frozen=True)
+class ClientIdentity:
+    """Who connects: `clean` clients leave no session behind in the broker."""
+
+    client_id: str
+    username: str
+    password: str
+    clean: bool = False
+
+
+@dataclass(frozen=True)
+class Will:
+    topic: str
+    payload: bytes
+
+
+class _Client(paho.Client):
+    """paho's client, with the end of its network thread made visible."""
+
+    def __init__(self, identity: ClientIdentity) -> None:
+        super().__init__(
+            CallbackAPIVersion.VERSION2,
+            client_id=identity.client_id,
+            clean_session=identity.clean,
+            reconnect_on_failure=False,
+            manual_ack=True,
+        )
+        self.ended = threading.Event()
+        self.end_reason = ""
+        self.welcome: Connected | None = None
+
+    def loop_forever(self, *args: Any, **kwargs: Any) -> MQTTErrorCode:
+        try:
+            return super().loop_forever(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - whatever ended the network thread, the watchdog must learn of it
+            self.end_reason = f"the network thread ended: {error!r}"
+            return MQTTErrorCode.MQTT_ERR_UNKNOWN
+        finally:
+            self.ended.set()
+
+    def hang_up(self) -> None:
+        """End the connection without a goodbye; the network thread notices and ends."""
+        sock = self.socket()
+        if isinstance(sock, socket.socket):  # an SSL socket is one too
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+
+class Bus:
+    """Keeps one connection to one of the endpoints. Publishing and acknowledging are for the loop's thread."""
+
+    def __init__(
+        self,
+        identity: Callable[[], ClientIdentity],
+        endpoints: Callable[[], Sequence[Endpoint]],
+        inbox: Inbox,
+        *,
+        will: Callable[[int], Will] | None = None,
+        next_connection: Callable[[], int],
+        log: Log,
+    ) -> None:
+        self._identity = identity
+        self._endpoints = endpoints
+        self._inbox = inbox
+        self._subscriptions: Sequence[str] = ()
+        self._will = will
+        self._next_connection = next_connection
+        self._log = log
+        self._client: _Client | None = None
+        self._connection = 0
+        self._unanswered: dict[int, float] = {}
+        self._quit = threading.Event()
+        self._thread = threading.Thread(target=self._keep_connected, name="bus", daemon=True)
+
+    def subscribe(self, filters: Sequence[str]) -> None:
+        """What to listen to, on every connection. To be said before `start`."""
+        self._subscriptions = filters
+
+    # --- for the loop's thread ---
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> int | None:
+        """Send with QoS 1; answers the message's number, or None while there is no connection."""
+        client = self._current()
+        if client is None:
+            return None
+        info = client.publish(topic, payload, qos=1, retain=retain)
+        if info.rc not in (MQTTErrorCode.MQTT_ERR_SUCCESS, MQTTErrorCode.MQTT_ERR_QUEUE_SIZE):
+            return None
+        self._unanswered[info.mid] = time.monotonic()
+        return info.mid
+
+    def note_acknowledged(self, item: MessageAcknowledged) -> bool:
+        """Take note of a broker's answer; False when it belongs to an earlier connection."""
+        return item.connection == self._connection and self._unanswered.pop(item.mid, None) is not None
+
+    def note_connected(self, item: Connected) -> bool:
+        """Start using a connection; False when it has ended in the meantime."""
+        self._unanswered.clear()
+        self._connection = item.connection
+        return self._current() is not None
+
+    def _current(self) -> _Client | None:
+        """The client, if it is of the connection that the loop knows of.
+
+        There may be a newer one already: its message numbers begin anew, and would be taken for those of the last.
+        """
+        client = self._client
+        if client is None or client.welcome is None or client.welcome.connection != self._connection:
+            return None
+        return client
+
+    def acknowledge(self, messages: Sequence[MessageArrived]) -> None:
+        """Tell the broker that these need not come again."""
+        client = self._current()
+        for message in messages:
+            if client is not None and message.qos and message.connection == self._connection:
+                client.ack(message.mid, message.qos)
+
+    def ask_for_retained(self, topic_filter: str) -> None:
+        """Have the broker send what is retained there, by subscribing again."""
+        client = self._current()
+        if client is not None:
+            client.subscribe(topic_filter, 1)
+
+    @property
+    def connected(self) -> bool:
+        return self._current() is not None
+
+    def silence_s(self) -> float:
+        """How long the oldest message has been waiting for the broker's answer."""
+        oldest = next(iter(self._unanswered.values()), None)
+        return 0.0 if oldest is None else time.monotonic() - oldest
+
+    def falls_silent_at(self) -> float:
+        """When to look whether the broker still does its work (monotonic)."""
+        oldest = next(iter(self._unanswered.values()), None)
+        if oldest is None or not self.connected:
+            return float("inf")
+        limit = oldest + ANSWERS_WITHIN_S
+        return limit if limit > time.monotonic() else oldest + GIVES_UP_AFTER_S
+
+    @property
+    def answers(self) -> bool:
+        """Whether there is a broker that does its work: connected, and quick to acknowledge."""
+        return self.connected and self.silence_s() < ANSWERS_WITHIN_S
+
+    def leave_if_silent(self) -> None:
+        """Drop a connection whose broker hangs, so that the next endpoint gets its chance."""
+        client = self._current()
+        if client is not None and self.silence_s() > GIVES_UP_AFTER_S:
+            client.end_reason = f"no acknowledgement for {self.silence_s():.0f} s"
+            client.hang_up()
+
+    def stop(self) -> None:
+        """Disconnect politely: the will is not sent. What was published before is sent before."""
+        self._quit.set()
+        client = self._client
+        if client is not None:
+            client.disconnect()
+            if not client.ended.wait(ANSWERS_WITHIN_S):
+                client.hang_up()
+        if self._thread.ident is not None:
+            self._thread.join(LEAVES_WITHIN_S)  # it ends with the process anyway
+
+    # --- the connection's own thread: one client after another ---
+
+    def _keep_connected(self) -> None:
+        wait, turn, told = FIRST_WAIT_S, 0, ""
+        while not self._quit.is_set():
+            started = time.monotonic()
+            try:
+                reason = self._try(turn)
+            except Exception as error:  # noqa: BLE001 - bad address, no credentials yet: all mean "not now"
+                reason = str(error) or repr(error)
+            turn += 1
+            if time.monotonic() - started > STEADY_S:
+                # It was a good connection. The first endpoint comes first again, so that all services meet there.
+                wait, turn = FIRST_WAIT_S, 0
+            if not self._quit.is_set() and reason != told:
+                self._log.warning("broker not reached or lost", reason=reason)
+                told = reason
+            # Jitter, so that a fleet does not come back to a restarted broker in one instant.
+            self._quit.wait(wait * random.uniform(0.5, 1.0))  # noqa: S311
+            wait = min(wait * 1.6, LONGEST_WAIT_S)
+
+    def _try(self, turn: int) -> str:
+        """Use the endpoint whose turn it is; answers why that came to an end."""
+        endpoints = self._endpoints()
+        if not endpoints:
+            return "no broker is set up yet"
+        endpoint = endpoints[turn % len(endpoints)]
+        return f"{endpoint}: {self._one_connection(endpoint)}"
+
+    def _one_connection(self, endpoint: Endpoint) -> str:
+        """Connect and stay until the end; answers why it ended."""
+        number = self._next_connection()
+        client = self._prepare(number, endpoint)
+        client.connect_timeout = CONNECT_TIMEOUT_S
+        try:
+            client.connect(endpoint.host, endpoint.port, keepalive=KEEPALIVE_S)
+        except OSError as error:
+            return str(error) or repr(error)
+        client.loop_start()
+        try:
+            if not self._welcomed(client):
+                return client.end_reason or f"no welcome within {CONNECT_TIMEOUT_S:.0f} s"
+            client.ended.wait()
+        finally:
+            self._end(client, number)
+        return client.end_reason or "connection lost"
+
+    def _welcomed(self, client: _Client) -> bool:
+        deadline = time.monotonic() + CONNECT_TIMEOUT_S
+        while client.welcome is None and time.monotonic() < deadline and not self._quit.is_set():
+            if client.ended.wait(0.005):
+                break
+        return client.welcome is not None
+
+    def _end(self, client: _Client, number: int) -> None:
+        self._client = None
+        client.hang_up()
+        if client.welcome is not None:
+            self._inbox.put(Disconnected(number, client.end_reason or "connection lost"))
+
+    def _prepare(self, number: int, endpoint: Endpoint) -> _Client:
+        identity = self._identity()
+        client = _Client(identity)
+        client.username_pw_set(identity.username, identity.password)
+        if endpoint.tls:
+            client.tls_set()
+        client.max_inflight_messages_set(0)  # the outbox keeps the window
+        if self._will is not None:
+            will = self._will(number)
+            client.will_set(will.topic, will.payload, qos=1, retain=True)
+        inbox = self._inbox
+
+        def on_socket_open(_c: Any, _u: Any, opened: Any) -> None:
+            # Else a second small message waits for the first to be acknowledged, which systems put off by 40 ms.
+            with suppress(OSError, AttributeError):
+                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+        def on_connect(_c: Any, _u: Any, flags: paho.ConnectFlags, code: Any, _p: Any) -> None:
+            if code.is_failure:
+                client.end_reason = f"the broker refused us: {code}"
+                return
+            if self._subscriptions:
+                client.subscribe([(name, 1) for name in self._subscriptions])
+            client.welcome = Connected(number, flags.session_present)
+            self._client = client
+            inbox.put(client.welcome)
+
+        def on_message(_c: Any, _u: Any, message: paho.MQTTMessage) -> None:
+            # A QoS 1 message is acknowledged by the loop, once it is safe in the journal.
+            inbox.put(
+                MessageArrived(
+                    message.topic,
+                    bytes(message.payload),
+                    message.retain,
+                    message.dup,
+                    message.mid,
+                    message.qos,
+                    number,
+                )
+            )
+
+        def on_publish(_c: Any, _u: Any, mid: int, _code: Any, _p: Any) -> None:
+            inbox.put(MessageAcknowledged(mid, number))
+
+        def on_disconnect(_c: Any, _u: Any, _flags: Any, code: Any, _p: Any) -> None:
+            client.end_reason = client.end_reason or f"disconnected: {code}"
+
+        client.on_socket_open = on_socket_open
+        client.on_connect = on_connect
+        client.on_message = on_message
+        client.on_publish = on_publish
+        client.on_disconnect = on_disconnect
+        return client

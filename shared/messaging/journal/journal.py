@@ -1,0 +1,225 @@
+"""The journal as one service uses it: its own events out, everybody's events in, its memory."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shared.contract.ids import Epoch
+from shared.messaging.journal.database import Database
+from shared.messaging.journal.memory import keeps
+from shared.messaging.journal.requests import Request, Requests, put
+
+PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One event as it is in the journal and on the wire."""
+
+    source: str
+    seq: int
+    at: float
+    topic: str
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a turn wants done after its commit."""
+
+    kind: str
+    key: str
+    payload: dict[str, Any]
+
+
+class Transaction:
+    """What belongs together: events told, places moved, requests answered, things remembered."""
+
+    def __init__(self, connection: sqlite3.Connection, service: str) -> None:
+        self._connection = connection
+        self._service = service
+
+    def append(self, build: list[Callable[[int], tuple[str, bytes]]], at: float) -> list[JournalEntry]:
+        """Write events. Each is built from its number, since the number is part of what is published."""
+        (last,) = self._connection.execute("SELECT seq FROM source WHERE name = ?", (self._service,)).fetchone()
+        entries = [JournalEntry(self._service, seq, at, *make(seq)) for seq, make in enumerate(build, start=last + 1)]
+        rows = [(entry.source, entry.seq, entry.at, entry.topic, entry.payload) for entry in entries]
+        self._connection.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?)", rows)
+        self._connection.execute("UPDATE source SET seq = ? WHERE name = ?", (last + len(rows), self._service))
+        return entries
+
+    def move_cursor(self, source: str, epoch: str, seq: int) -> None:
+        self._connection.execute(
+            "INSERT INTO cursor VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq",
+            (self._service, source, epoch, seq),
+        )
+
+    def remember(self, key: str, value: Any) -> None:
+        """Keep a JSON value over restarts; None forgets it."""
+        if value is None:
+            self._connection.execute("DELETE FROM memory WHERE owner = ? AND key = ?", (self._service, key))
+            return
+        self._connection.execute(
+            "INSERT INTO memory VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            (self._service, key, json.dumps(value)),
+        )
+
+    def want(self, effect: Effect) -> None:
+        self._connection.execute(
+            "INSERT OR IGNORE INTO effect VALUES (?, ?, ?, ?)",
+            (self._service, effect.key, effect.kind, json.dumps(effect.payload)),
+        )
+
+    def settle(self, effect: Effect) -> None:
+        self._connection.execute("DELETE FROM effect WHERE owner = ? AND key = ?", (self._service, effect.key))
+
+    def answer(self, request_id: str, payload: bytes, at: float) -> None:
+        self._connection.execute(
+            "UPDATE request SET answer = ?, answered = ? WHERE owner = ? AND id = ? AND answer IS NULL",
+            (payload, at, self._service, request_id),
+        )
+
+    def ask(self, request: Request, owner: str) -> None:
+        """Put a command in line for another service."""
+        put(self._connection, [request], owner)
+
+    def hold(self, request_id: str, payload: bytes, expires: float) -> None:
+        """Take a request in hand: what it waits for, and until when."""
+        self._connection.execute(
+            "UPDATE request SET waits = ?, expires = ? WHERE owner = ? AND id = ? AND answer IS NULL",
+            (payload, expires, self._service, request_id),
+        )
+
+
+class Journal:
+    """One service's view. For one thread."""
+
+    def __init__(self, path: Path, service: str) -> None:
+        self.service = service
+        self.database = Database(path)
+        self.requests = Requests(self.database, service)
+        with self.database.writing() as connection:
+            connection.execute("INSERT OR IGNORE INTO source (name) VALUES (?)", (service,))
+        self.epoch = Epoch(self._one("SELECT value FROM meta WHERE key = 'epoch'"))
+
+    def _one(self, query: str, *values: Any) -> Any:
+        with self.database.reading() as connection:
+            return connection.execute(query, values).fetchone()[0]
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        with self.database.writing() as connection:
+            yield Transaction(connection, self.service)
+
+    # --- events ---
+
+    def last_seq(self) -> int:
+        return self.newest(self.service)
+
+    def newest(self, source: str) -> int:
+        """The number of a source's last event."""
+        return int(self._one("SELECT coalesce(max(seq), 0) FROM source WHERE name = ?", source))
+
+    def sources(self) -> list[str]:
+        with self.database.reading() as connection:
+            return [name for (name,) in connection.execute("SELECT name FROM source ORDER BY name")]
+
+    def entries(self, source: str, after: int, limit: int = PAGE) -> list[JournalEntry]:
+        with self.database.reading() as connection:
+            rows = connection.execute(
+                "SELECT source, seq, at, topic, payload FROM event WHERE source = ? AND seq > ? ORDER BY seq LIMIT ?",
+                (source, after, limit),
+            )
+            return [JournalEntry(*row) for row in rows]
+
+    def entries_since(self, at: float, limit: int) -> list[JournalEntry]:
+        """The newest events of all sources since a time, oldest first: for people."""
+        with self.database.reading() as connection:
+            rows = connection.execute(
+                "SELECT source, seq, at, topic, payload FROM event WHERE at >= ? ORDER BY at DESC, seq DESC LIMIT ?",
+                (at, limit),
+            ).fetchall()
+        return [JournalEntry(*row) for row in reversed(rows)]
+
+    def seq_before(self, at: float) -> int:
+        """The number of this service's last event told before a time."""
+        return int(self._one("SELECT coalesce(max(seq), 0) FROM event WHERE source = ? AND at < ?", self.service, at))
+
+    def published(self) -> int:
+        return int(self._one("SELECT published FROM source WHERE name = ?", self.service))
+
+    def note_published(self, seq: int) -> None:
+        with self.database.writing() as connection:
+            connection.execute("UPDATE source SET published = ? WHERE name = ?", (seq, self.service))
+
+    def prune(self, before: float) -> None:
+        """Forget this service's events and answers from before a time, save those that were never published."""
+        with self.database.writing() as connection:
+            connection.execute(
+                "DELETE FROM event WHERE source = ?1 AND at < ?2"
+                " AND seq <= (SELECT published FROM source WHERE name = ?1)",
+                (self.service, before),
+            )
+            connection.execute("DELETE FROM request WHERE owner = ? AND answered < ?", (self.service, before))
+
+    # --- places and memory ---
+
+    def cursors(self) -> dict[tuple[str, str], int]:
+        with self.database.reading() as connection:
+            rows = connection.execute("SELECT source, epoch, seq FROM cursor WHERE reader = ?", (self.service,))
+            return {(source, epoch): seq for source, epoch, seq in rows}
+
+    def place_of(self, reader: str, source: str) -> int:
+        """How far a reader has come in what a source has told, in this journal's epoch."""
+        with self.database.reading() as connection:
+            row = connection.execute(
+                "SELECT seq FROM cursor WHERE reader = ? AND source = ? AND epoch = ?", (reader, source, self.epoch)
+            ).fetchone()
+        return row[0] if row else 0
+
+    def has_told(self, service: str, topic: str, after: int) -> bool:
+        """Whether a service of this host has told something on a topic, behind a place."""
+        with self.database.reading() as connection:
+            row = connection.execute(
+                "SELECT 1 FROM event WHERE source = ? AND seq > ? AND topic = ? LIMIT 1", (service, after, topic)
+            ).fetchone()
+        return row is not None
+
+    def memory(self, of: str | None = None) -> Mapping[str, Any]:
+        """What this service keeps over its restarts, or another one does."""
+        with self.database.reading() as connection:
+            rows = connection.execute("SELECT key, value FROM memory WHERE owner = ?", (of or self.service,))
+            return {key: json.loads(value) for key, value in rows}
+
+    def effects(self) -> list[Effect]:
+        """What this service wanted done and does not know to be done."""
+        with self.database.reading() as connection:
+            rows = connection.execute("SELECT kind, key, payload FROM effect WHERE owner = ?", (self.service,))
+            return [Effect(kind, key, json.loads(payload)) for kind, key, payload in rows]
+
+    def keeps(self, of: str, prefix: str, field: str) -> bool:
+        """Whether a service keeps, under a key that begins so, anything that has this field; its memory is not read."""
+        with self.database.reading() as connection:
+            return keeps(connection, of, prefix, field)
+
+    # --- connections ---
+
+    def next_connection(self) -> int:
+        with self.database.writing() as connection:
+            connection.execute("UPDATE source SET connection = connection + 1 WHERE name = ?", (self.service,))
+        return int(self._one("SELECT connection FROM source WHERE name = ?", self.service))
+
+    def listened(self) -> float:
+        """When this service last heard a broker."""
+        return float(self._one("SELECT listened FROM source WHERE name = ?", self.service))
+
+    def note_listened(self, at: float) -> None:
+        with self.database.writing() as connection:
+            connection.execute("UPDATE source SET listened = ? WHERE name = ?", (at, self.service))
+
+    def close(self) -> None:
+        self.database.close()

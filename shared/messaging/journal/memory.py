@@ -1,0 +1,30 @@
+"""One question to what a service keeps, without reading all of it."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from shared.messaging.journal.database import JournalUnavailable
+
+
+def keeps(connection: sqlite3.Connection, of: str, prefix: str, field: str) -> bool:
+    """Whether a service keeps, under a key that begins so, anything that has this field."""
+    row = connection.execute(
+        "SELECT 1 FROM memory WHERE owner = ?1 AND key >= ?2 AND substr(key, 1, length(?2)) = ?2"
+        " AND CASE WHEN instr(value, ?3) THEN json_type(value, ?4) IS NOT NULL END LIMIT 1",
+        (of, prefix, json.dumps(field), f'$."{field}"'),
+    ).fetchone()
+    return row is not None
+
+
+def peek(path: Path, of: str, prefix: str, field: str) -> bool:
+    """The same, for who only looks: nothing is written, and nobody who writes is waited for."""
+    # Where nobody is at work in it, SQLite would leave two files beside it even for a reader.
+    how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True)) as connection:
+            return keeps(connection, of, prefix, field)
+    except sqlite3.Error as error:
+        raise JournalUnavailable(path, error) from error

@@ -1,0 +1,1 @@
+"""What a service stands on: turn, loop, poll timer, bootstrap."""

@@ -1,0 +1,258 @@
+"""One turn of a service made durable: read, decide and act, commit, publish."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import ClassVar, Protocol
+
+from pydantic import ValidationError
+
+from shared.contract.commands import VERBS, Command, Replay, Reply
+from shared.contract.envelope import Data, Event
+from shared.contract.ids import new_id
+from shared.contract.topics import COMMAND, Space, row_for
+from shared.contract.writer import DocumentWriter
+from shared.errors import MusterError
+from shared.messaging.bus import Bus
+from shared.messaging.cursors import EventReader, LocatedMessage, NewEvents, ReplayRequest
+from shared.messaging.intake import CommandFault, read_command, request_of
+from shared.messaging.journal import Journal, JournalEntry, Request
+from shared.messaging.outbox import Outbox
+from shared.runtime.effects import EffectHandler, EffectRunner
+from shared.runtime.faults import FaultLog
+from shared.runtime.memory import Memory
+from shared.runtime.turn import PendingCommand, Turn
+from shared.system.log import Log
+
+DeferredReplies = Mapping[str, tuple[Request, Reply, datetime]]
+
+
+def write_turn(
+    journal: Journal,
+    writer: DocumentWriter,
+    turn: Turn,
+    moved: Mapping[tuple[str, str], int],
+    deferred: DeferredReplies,
+    at: float,
+) -> list[JournalEntry]:
+    """Write all that a turn wants kept, with the cursors that it moved, in one transaction; returns its events."""
+    said = (turn.emitted, turn.replies, turn.outgoing, turn.effects, turn.effect_results)
+    if not (any(said) or moved or deferred or turn.memory.changes):
+        return []
+    with journal.transaction() as transaction:
+        entries = transaction.append([partial(_document, writer, turn.now, *each) for each in turn.emitted], at)
+        for (source, epoch), seq in moved.items():
+            transaction.move_cursor(source, epoch, seq)
+        for request, reply in turn.replies.values():
+            transaction.answer(request.id, reply.model_dump_json().encode(), at)
+        for request, reply, until in deferred.values():
+            transaction.hold(request.id, reply.model_dump_json().encode(), until.timestamp())
+        for key, value in turn.memory.changes.items():
+            transaction.remember(key, value)
+        for command in turn.outgoing:
+            transaction.ask(request_of(writer.space, command, at), command.addressee())
+        for effect in turn.effects:
+            transaction.want(effect)
+        for result in turn.effect_results:
+            transaction.settle(result.effect)
+    return entries
+
+
+def _document(writer: DocumentWriter, now: datetime, event: Event, cause: str | None, seq: int) -> tuple[str, bytes]:
+    return writer.event(event, seq=seq, time=now, cause=cause)
+
+
+class Service(Protocol):
+    """What the runtime needs of a service. What it writes and follows is in the manifest."""
+
+    name: ClassVar[str]
+
+    def step(self, turn: Turn) -> None:
+        """Look at the world, decide, act. Called again from the start when it raises."""
+
+    def states(self) -> Iterable[Data]:
+        """The retained states as they are true now."""
+
+
+def handlers_of(service: Service) -> Mapping[str, EffectHandler]:
+    """The effects that a service can have done, if it has any: its `effects`."""
+    found: Mapping[str, EffectHandler] = getattr(service, "effects", {})
+    return found
+
+
+class JournalLost(MusterError):
+    """The journal's file was taken away below a running service; a fresh start makes a new one."""
+
+
+@dataclass(frozen=True)
+class TurnResult:
+    """What the loop must know of a turn that went well."""
+
+    more: bool
+    look_again: float | None
+    trouble: str
+    coalesce_s: float
+
+
+class TurnRunner:
+    def __init__(
+        self,
+        service: Service,
+        journal: Journal,
+        bus: Bus,
+        outbox: Outbox,
+        reader: EventReader,
+        writer: DocumentWriter,
+        effects: EffectRunner,
+        log: Log,
+    ) -> None:
+        self._service, self._journal, self._bus = service, journal, bus
+        self._outbox, self._reader, self._writer, self._effects = outbox, reader, writer, effects
+        self._memory = Memory(
+            journal.memory(), lambda key, why: log.error("could not read a record in the journal", key=key, reason=why)
+        )
+        self._faults = FaultLog(log)
+        self.commands: dict[str, tuple[bytes, Command]] = {}
+        """The open commands as they were read from their payloads: some are long, and wait for long."""
+        self._deferred: dict[str, tuple[str, datetime]] = {}
+        """What was said of each command in hand, so that it is said once."""
+        effects.start(journal.effects())
+
+    @property
+    def _space(self) -> Space:
+        return self._writer.space
+
+    def run(self, events: Sequence[LocatedMessage], *, catch_up: bool, poll: bool) -> TurnResult:
+        if self._journal.database.vanished():
+            raise JournalLost(f"the journal {self._journal.database.path} was removed; starting anew")
+        new = self._reader.read(events, catch_up=catch_up, now=time.monotonic())
+        results = self._effects.take(time.monotonic())
+        turn = Turn(
+            self._service.name,
+            datetime.now(UTC),
+            poll,
+            new.received,
+            [],
+            self._memory,
+            effect_results=results,
+            read_reply=self._read_reply,
+            commit=partial(self._commit, new),
+            faults=self._faults,
+        )
+        try:
+            self._take_requests(turn)
+            self._service.step(turn)
+            self._refuse_late(turn)
+            self._commit(new, turn)
+        except BaseException:
+            self._memory.restore({})
+            self._effects.give_back(turn.effect_results)
+            raise
+        return TurnResult(new.more, _monotonic(turn.look_again), turn.trouble, turn.coalesce_s)
+
+    def _take_requests(self, turn: Turn) -> None:
+        """Answer what every service answers alike; the rest is the service's own."""
+        known = dict(self.commands)
+        self.commands.clear()  # and filled again: the intake adds to the same one
+        for request in self._journal.requests.open():
+            try:
+                payload, command = known.get(request.id, (b"", None))
+                if command is None or payload != request.payload:  # a sender may use an id for two commands
+                    command = read_command(VERBS[request.verb], request.payload)
+            except (CommandFault, KeyError) as fault:
+                turn.refuse(request, f"the journal holds a command that can't be read: {fault}", code="malformed")
+                continue
+            self.commands[request.id] = (request.payload, command)
+            pending = PendingCommand(request, command)
+            if turn.now.timestamp() > request.expires:
+                turn.late_commands.append(pending)
+            elif isinstance(command, Replay):
+                self._replay(turn, pending, command)
+            else:
+                turn.commands.append(pending)
+
+    def _refuse_late(self, turn: Turn) -> None:
+        taken_up = {pending.request.id for pending in turn.commands}
+        for pending in turn.late_commands:
+            if pending.request.id not in taken_up | turn.replied | turn.replies.keys():
+                said = "it waited too long for its owner and was not carried out; send it again"
+                turn.reply(pending, said, code="expired")
+
+    def _replay(self, turn: Turn, pending: PendingCommand, wanted: Replay) -> None:
+        epoch, last = self._journal.epoch, self._journal.last_seq()
+        if wanted.epoch not in (None, epoch):
+            said = f"this journal is of epoch {epoch}; what came before it is gone"
+            turn.reply(pending, said, code="refused", epoch=epoch)
+            return
+        self._outbox.rewind(wanted.after)
+        turn.reply(pending, f"publishing {max(0, last - wanted.after)} events again", epoch=epoch, last=last)
+
+    def _read_reply(self, owner: str, command_id: str) -> Reply | None:
+        payload = self._journal.requests.answer_to(command_id, owner)
+        if payload is None:
+            return None
+        try:
+            return Reply.model_validate_json(payload)
+        except ValidationError:
+            said = "the answer can't be read"
+            return Reply(id=command_id, verb="", ok=False, said=said, code="refused", by=owner, time=datetime.now(UTC))
+
+    # --- commit and publish ---
+
+    def _commit(self, new: NewEvents, turn: Turn) -> None:
+        """Make what was said so far durable, publish it, and leave the turn empty: it may go on."""
+        news = {key: each for key, each in turn.deferred.items() if key not in turn.replies and self._is_news(*each)}
+        # Not when the turn began: what is sent again after a lost connection is found by this time.
+        entries = write_turn(self._journal, self._writer, turn, new.moved, news, time.time())
+        self._reader.commit(new)
+        self._memory.committed()
+        self._effects.settled(turn.effect_results)
+        self._deferred.update({key: (reply.said, until) for key, (_, reply, until) in news.items()})
+        for key in turn.replies:
+            self._deferred.pop(key, None)
+        self._outbox.appended(entries)
+        self._publish(turn, news.values(), new.replays)
+        self._effects.start(turn.effects)
+        new.replays.clear()
+        for said in (turn.emitted, turn.states, turn.cleared, turn.outgoing, turn.effects, turn.effect_results):
+            said.clear()
+        turn.replied |= turn.replies.keys()
+        turn.replies.clear()
+        turn.deferred.clear()
+
+    def _is_news(self, request: Request, reply: Reply, until: datetime) -> bool:
+        return self._deferred.get(request.id) != (reply.said, until)
+
+    def _publish(
+        self, turn: Turn, deferred: Iterable[tuple[Request, Reply, datetime]], replays: Sequence[ReplayRequest]
+    ) -> None:
+        self._outbox.pump(time.monotonic())
+        for request, reply in turn.replies.values():
+            self._bus.publish(request.reply_to, reply.model_dump_json().encode())
+        for request, reply, _ in deferred:
+            self._bus.publish(request.reply_to, reply.model_dump_json().encode())
+        for state in turn.states:
+            self.show(state)
+        for row, ids in turn.cleared:
+            self._bus.publish(row.name(self._space, **ids), b"", retain=True)
+        for command in turn.outgoing:  # it is in the journal: this only has its owner look there at once
+            payload = command.model_dump_json(exclude_none=True).encode()
+            self._bus.publish(COMMAND.name(self._space, verb=command.verb), payload)
+        for ask in replays:
+            replay = Replay(id=new_id(), service=ask.service, epoch=ask.epoch, after=ask.after, by=self._service.name)
+            topic = COMMAND.name(Space(ask.host, self._space.prefix), verb=Replay.verb)
+            self._bus.publish(topic, replay.model_dump_json(exclude_none=True).encode())
+
+    def show(self, state: Data) -> None:
+        """Publish a retained state."""
+        topic, payload = self._writer.state(state, seq=self._outbox.last, time=datetime.now(UTC))
+        self._bus.publish(topic, payload, retain=True)
+
+    def state_topics(self) -> set[str]:
+        return {row_for(state).name_of(self._space, state) for state in self._service.states()}
+
+
+def _monotonic(when: datetime | None) -> float | None:
+    return None if when is None else time.monotonic() + max(0.0, when.timestamp() - time.time())

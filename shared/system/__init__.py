@@ -1,0 +1,1 @@
+"""The machine: tmux, processes, files, locks, logs."""

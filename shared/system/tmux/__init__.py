@@ -1,0 +1,28 @@
+"""The only package that runs tmux. One control-mode connection, exact targets, and no answer never reads as none."""
+
+from shared.system.tmux.client import Tmux
+from shared.system.tmux.control import TmuxAnswer
+from shared.system.tmux.errors import (
+    AlreadyStamped,
+    NoSession,
+    NotTyped,
+    SessionExists,
+    TmuxMissing,
+    TmuxUnavailable,
+    WrongSpawn,
+)
+from shared.system.tmux.rows import Pane, left_name
+
+__all__ = [
+    "AlreadyStamped",
+    "NoSession",
+    "NotTyped",
+    "Pane",
+    "SessionExists",
+    "Tmux",
+    "TmuxAnswer",
+    "TmuxMissing",
+    "TmuxUnavailable",
+    "WrongSpawn",
+    "left_name",
+]

@@ -1,0 +1,43 @@
+"""Agents' records and panes: what matters is said, the rest is as it mostly is."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from registry import AgentRecord
+from shared.contract.states import Desired, Status
+from shared.system.tmux import Pane
+
+START = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def make_record(status: Status = Status.RUNNING, **changes: Any) -> AgentRecord:
+    known: dict[str, Any] = {
+        "since": START,
+        "reason": "asked for by somebody",
+        "desired": Desired.RUNNING,
+        "backend": "demo",
+        "workspace": "/work",
+        "spawn": "s1",
+    }
+    return AgentRecord(status=status, **{**known, **changes})
+
+
+def make_pane(agent: str | None = "builder", spawn: str | None = "s1", **changes: Any) -> Pane:
+    """A pane in a session of the agent's name, alive, and without a log."""
+    known: dict[str, Any] = {
+        "session": agent or "theirs",
+        "session_id": "$1",
+        "pane_id": "%1",
+        "pid": 7,
+        "command": "",
+        "dead": False,
+        "dead_status": None,
+        "path": "/work",
+        "title": "",
+        "created": 1,
+        "activity": 1,
+        "agent": agent,
+        "spawn": spawn,
+        "fleet": "f",
+    }
+    return Pane(**{**known, **changes})

@@ -1,0 +1,113 @@
+"""Turns of a service, committed to a real journal as the runtime commits them, with a clock that the test moves.
+
+`tests/unit/fakes/test_turns.py` runs the same service in the real loop and compares what is in the journal then.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from shared.contract.commands import VERBS, Command, Reply
+from shared.contract.envelope import Event
+from shared.contract.ids import new_id
+from shared.contract.topics import Space, locate
+from shared.contract.writer import DocumentWriter
+from shared.messaging.cursors import ReceivedEvent
+from shared.messaging.intake import read_command, request_of
+from shared.messaging.journal import Journal
+from shared.runtime.effects import EffectHandler
+from shared.runtime.memory import Memory
+from shared.runtime.turn import PendingCommand, Turn
+from shared.runtime.turn_runner import write_turn
+
+
+class TurnDriver:
+    """Gives turns, and keeps what they say. One journal is one service's.
+
+    A turn sees what a new process would: its memory is read from the journal each time. A turn that is not committed
+    leaves no trace, and commands that it was given come again.
+    """
+
+    def __init__(self, journal: Journal, space: Space, now: datetime) -> None:
+        self.journal, self.space, self.now = journal, space, now
+        self.handlers: Mapping[str, EffectHandler] = {}
+        """What is done for each kind of effect, right after a commit."""
+        self._writer = DocumentWriter(space, journal.service, journal.epoch)
+        self._deferred: dict[str, tuple[str, datetime]] = {}
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What the service keeps over its restarts."""
+        return dict(self.journal.memory())
+
+    def remember(self, **values: Any) -> None:
+        """Have the service remember something, as if it had said so in an earlier turn; None forgets it."""
+        with self.journal.transaction() as transaction:
+            for key, value in values.items():
+                transaction.remember(key, value)
+
+    def run(
+        self,
+        step: Callable[[Turn], None],
+        *commands: Command,
+        events: Sequence[ReceivedEvent] = (),
+        poll: bool = False,
+        after: float = 0.0,
+        commits: bool = True,
+    ) -> Turn:
+        """One whole turn, `after` so many seconds. Without `commits` the service is killed at its end."""
+        self.now += timedelta(seconds=after)
+        turn = self.begin(*commands, events=events, poll=poll)
+        step(turn)
+        if commits:
+            self.commit(turn)
+        return turn
+
+    def begin(self, *commands: Command, events: Sequence[ReceivedEvent] = (), poll: bool = False) -> Turn:
+        """A turn with what came, and with every command that was not answered yet."""
+        now = self.now.timestamp()
+        named = [each.model_copy(update={"id": each.id or new_id()}) for each in commands]
+        self.journal.requests.accept([request_of(self.space, each, now) for each in named])
+        turn = Turn(self.journal.service, self.now, poll, list(events), [], Memory(self.memory))
+        turn.read_reply = self._read_reply
+        for request in self.journal.requests.open():
+            pending = PendingCommand(request, read_command(VERBS[request.verb], request.payload))
+            (turn.late_commands if now > request.expires else turn.commands).append(pending)
+        return turn
+
+    def _read_reply(self, owner: str, command_id: str) -> Reply | None:
+        payload = self.journal.requests.answer_to(command_id, owner)
+        return None if payload is None else Reply.model_validate_json(payload)
+
+    def commit(self, turn: Turn) -> None:
+        """Everything that was said, in one transaction."""
+        _refuse_late(turn)
+        turn.deferred = {
+            key: (request, reply, until)
+            for key, (request, reply, until) in turn.deferred.items()
+            if key not in turn.replies and self._deferred.get(key) != (reply.said, until)
+        }
+        read = [received.envelope for received in turn.events]
+        moved = {(each.source, each.epoch): each.seq for each in read}
+        write_turn(self.journal, self._writer, turn, moved, turn.deferred, turn.now.timestamp())
+        self._deferred |= {key: (reply.said, until) for key, (_, reply, until) in turn.deferred.items()}
+        for effect in turn.effects:
+            self.handlers[effect.kind].run(effect.payload)
+            with self.journal.transaction() as transaction:
+                transaction.settle(effect)
+
+
+def received(writer: DocumentWriter, event: Event, *, seq: int, time: datetime) -> ReceivedEvent:
+    """An event as another service's comes in: written to the wire, and read back from it."""
+    topic, payload = writer.event(event, seq=seq, time=time, cause=None)
+    located = locate(topic, writer.space.prefix)
+    assert located is not None
+    host, row, _ = located
+    return ReceivedEvent(host, row, row.read(payload))
+
+
+def _refuse_late(turn: Turn) -> None:
+    taken_up = {pending.request.id for pending in turn.commands}
+    for pending in turn.late_commands:
+        if pending.request.id not in taken_up | turn.replies.keys():
+            turn.reply(pending, "it waited too long for its owner", code="expired")

@@ -1,0 +1,81 @@
+"""Texts in the cells of a terminal, and tables that fit one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.cli.tables import Column, cut, fitted, pad, width
+
+RED, END = "\x1b[31m", "\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [("", 0), ("builder", 7), ("ü", 1), ("u\u0308", 1), ("漢字", 4), ("🚀 go", 5), (f"{RED}red{END}", 3), ("ｆ", 2)],
+)
+def test_a_text_is_as_wide_as_a_terminal_shows_it(text: str, cells: int) -> None:
+    assert width(text) == cells
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "shown"),
+    [
+        ("builder", 7, "builder"),
+        ("builder", 6, "build…"),
+        ("builder", 1, "…"),
+        ("builder", 0, ""),
+        ("漢字漢字", 5, "漢字…"),
+        ("漢字漢字", 4, "漢…"),  # half a letter can't be shown
+        (f"{RED}builder{END}", 4, f"{RED}bui…{END}"),
+        (f"a{RED}b{END}cdef", 3, f"a{RED}b{END}…{END}"),
+    ],
+)
+def test_what_does_not_fit_is_cut_and_says_so(text: str, columns: int, shown: str) -> None:
+    assert cut(text, columns) == shown
+
+
+@given(st.text(max_size=30), st.integers(0, 40))
+def test_any_text_is_cut_to_fit(text: str, columns: int) -> None:
+    assert width(cut(text, columns)) <= columns
+    assert width(pad(cut(text, columns), columns)) == columns
+
+
+NAME, KIND, WHY = Column("NAME", least=6), Column("KIND", worth=1), Column("WHY", least=5)
+ROWS = [("builder-of-things", "demo", "because of this"), ("b", "demo", "x")]
+
+
+def test_without_a_width_nothing_is_cut() -> None:
+    assert fitted([NAME, KIND, WHY], ROWS) == [
+        "NAME               KIND  WHY",
+        "builder-of-things  demo  because of this",
+        "b                  demo  x",
+    ]
+
+
+def test_the_widest_column_gives_way_first() -> None:
+    assert fitted([NAME, KIND, WHY], ROWS, 38)[1] == "builder-of-thi…  demo  because of this"
+    assert fitted([NAME, KIND, WHY], ROWS, 30)[1] == "builder-of…  demo  because of…"
+
+
+def test_where_that_is_not_enough_the_least_telling_column_goes() -> None:
+    assert fitted([NAME, KIND, WHY], ROWS, 16) == ["NAME     WHY", "builde…  becaus…", "b        x"]
+
+
+def test_a_line_is_cut_when_nothing_else_is_left() -> None:
+    assert fitted([Column("NAME")], [("builder",)], 4) == ["NAME", "bui…"]
+
+
+def test_an_empty_column_may_be_left_out() -> None:
+    columns = [Column("A"), Column("B", when_empty=False), Column("C")]
+    assert fitted(columns, [("a", "", "c")]) == ["A  C", "a  c"]
+    assert fitted(columns, [("a", "b", "c"), ("a", "", "c")])[0] == "A  B  C"
+
+
+cells = st.text(st.characters(categories=["L", "N", "P", "Zs", "So", "Mn"]), max_size=30)
+
+
+@given(st.lists(st.tuples(cells, cells, cells), max_size=5), st.integers(1, 60))
+def test_any_table_fits(rows: list[tuple[str, str, str]], room: int) -> None:
+    lines = fitted([NAME, KIND, WHY], rows, room)
+    assert len(lines) == len(rows) + 1
+    assert all(width(line) <= room for line in lines)

@@ -1,0 +1,60 @@
+"""`muster test`: which checks and tests are run, and with which arguments."""
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from services.cli import test
+from services.cli.__main__ import main
+
+
+class Runs:
+    """What would be run, and how it would end."""
+
+    def __init__(self) -> None:
+        self.commands: list[list[str]] = []
+        self.failing = ""
+
+    def run(self, command: list[str], **_: Any) -> subprocess.CompletedProcess[bytes]:
+        self.commands.append(command[2:])
+        return subprocess.CompletedProcess(command, 1 if command[2] == self.failing else 0)
+
+    @property
+    def programs(self) -> list[str]:
+        return [words[0] for words in self.commands]
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
+    made = Runs()
+    monkeypatch.setattr(subprocess, "run", made.run)
+    return made
+
+
+def test_the_quick_run_is_every_check_and_what_is_quick(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["test"]) == 0
+    assert runs.programs == ["ruff", "ruff", "mypy", "pytest"]
+    assert runs.commands[-1][-2:] == ["-m", test.QUICK]
+    assert "muster test --all" in capsys.readouterr().err
+
+
+def test_all_is_everything(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["test", "--all"]) == 0
+    assert runs.programs == ["ruff", "ruff", "mypy", "pytest"]
+    assert "-m" not in runs.commands[-1]
+    assert "left out" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", [[], ["--all"]])
+@pytest.mark.parametrize("words", [["tests/unit", "-k", "x"], ["--al"], ["-x"]])
+def test_other_arguments_are_pytests_alone(runs: Runs, flag: list[str], words: list[str]) -> None:
+    assert main(["test", *flag, *words]) == 0
+    assert runs.commands == [["pytest", *words]]
+
+
+def test_a_check_that_fails_is_told_and_the_rest_is_run(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    runs.failing = "mypy"
+    assert main(["test"]) == 1
+    assert runs.programs == ["ruff", "ruff", "mypy", "pytest"]
+    assert "failed: mypy" in capsys.readouterr().err

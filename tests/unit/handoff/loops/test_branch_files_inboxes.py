@@ -1,0 +1,187 @@
+"""Files that are messages: which ones changed, who is told, and that patterns mean what they mean to git."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.handoff.loops.branch_files import AT_MOST, Inboxes, globbed, read
+from services.handoff.loops.commits import Ping
+from services.handoff.loops.templates import of_loop
+from services.handoff.remotes.observation import BranchObservation
+from shared.contract.events.loops import InboxChanged
+from shared.fleet.loops import Loop
+from tests.unit.handoff.samples import TIP, commit, loop, sha, sight, touch, watch
+
+INBOX = loop(inbox={"inbox/builder.md": "builder", "inbox/*.md": ["reviewer"]})
+PATH = "inbox/builder.md"
+CAME = commit(10, "note: for bob")
+
+
+def mail(seen: BranchObservation, given: Loop = INBOX) -> Inboxes:
+    return read(given, seen, of_loop("app", given, 0), "app")
+
+
+def changes(seen: BranchObservation, given: Loop = INBOX) -> list[tuple[str, str]]:
+    return [(event.path, event.change) for event in mail(seen, given).events]
+
+
+# --- what became of a file ---
+
+
+def test_a_file_that_changed_is_told_to_its_reader() -> None:
+    found = mail(sight([CAME], touches=(touch(PATH),), differs={PATH: "b1"}))
+    assert found.events == [
+        InboxChanged(loop="app", path=PATH, change="changed", branch="main", commit=CAME.sha, author="Ada", to=["bob"])
+    ]
+    said = f"{PATH} is for you, by Ada ({sha(10)[:10]}). Act on it, then delete it, commit and push."
+    assert found.pings == [Ping("bob", said, lasts=True)]
+
+
+def test_a_file_that_is_gone_was_read_and_nobody_is_pinged() -> None:
+    found = mail(sight([CAME], touches=(touch(PATH, None),), differs={PATH: None}))
+    assert ([event.change for event in found.events], found.pings) == (["consumed"], [])
+    assert found.events[0].to == ["bob"]
+
+
+@pytest.mark.parametrize(
+    ("blobs", "differs", "expected"),
+    [
+        (["b1"], {PATH: "b1"}, "changed"),
+        (["b1", "b2"], {PATH: "b2"}, "changed"),
+        ([None], {PATH: None}, "consumed"),
+        (["b1", None], {PATH: None}, "consumed"),
+        ([None, "b0"], {}, "changed"),
+        (["b1", None], {}, "consumed"),
+        ([], {PATH: "b1"}, "changed"),
+        ([], {PATH: None}, "consumed"),
+        ([None], {PATH: "b1"}, "changed"),
+    ],
+)
+def test_what_it_is_in_the_end_counts(blobs: list[str | None], differs: dict[str, str | None], expected: str) -> None:
+    touches = tuple(touch(PATH, blob, by=10 + place) for place, blob in enumerate(blobs))
+    commits = [commit(10 + place) for place in range(len(blobs))]
+    assert changes(sight(commits, touches=touches, differs=differs)) == [(PATH, expected)]
+
+
+def test_who_touched_it_last_wrote_it() -> None:
+    commits = [commit(10, author="Ada"), commit(11, author="Bo"), commit(12, author="Cy")]
+    touches = (touch(PATH, "b1", by=10), touch(PATH, "b2", by=11))
+    (event,) = mail(sight(commits, touches=touches, differs={PATH: "b2"})).events
+    assert (event.author, event.commit) == ("Bo", sha(11))
+
+
+def test_one_that_no_new_commit_touched_is_of_its_writer_or_came_with_the_newest() -> None:
+    by_merge = sight([CAME], differs={PATH: "b1"})
+    assert mail(by_merge).events[0].commit == CAME.sha
+    known = sight([CAME], differs={PATH: "b1"}, writers={PATH: commit(3, author="Bo")})
+    assert mail(known).events[0].author == "Bo"
+
+
+def test_mail_that_is_there_at_the_first_look_is_told() -> None:
+    first = sight(watch=watch(is_known=False, seen=None), differs={PATH: "b1"}, writers={PATH: commit(3)})
+    assert [(event.path, event.commit) for event in mail(first).events] == [(PATH, sha(3))]
+    unknown = sight(watch=watch(is_known=False, seen=None), differs={PATH: "b1"})
+    (event,) = mail(unknown).events
+    assert (event.author, event.commit) == ("somebody", TIP)
+
+
+def test_a_branch_that_was_rewritten_brings_only_what_is_other_than_before() -> None:
+    touches = (touch(PATH), touch("inbox/rita.md"))
+    seen = sight([CAME], rewritten=True, touches=touches, differs={"inbox/rita.md": "b1"})
+    assert changes(seen) == [("inbox/rita.md", "changed")]
+
+
+def test_a_file_that_is_nobodys_is_passed_over() -> None:
+    paths = ["inbox/sub/x.md", "inbox/x.txt", "x/inbox/x.md", "STATUS.md", "INBOX/x.md"]
+    assert changes(sight([CAME], differs=dict.fromkeys(paths, "b1"))) == []
+
+
+# --- who reads it ---
+
+
+def test_the_first_pattern_that_fits_says_whose_it_is() -> None:
+    found = mail(sight([CAME], differs={PATH: "b1", "inbox/rita.md": "b2"}))
+    assert [(event.path, event.to) for event in found.events] == [(PATH, ["bob"]), ("inbox/rita.md", ["rita"])]
+
+
+def test_several_readers_are_told_each_in_its_own_words() -> None:
+    given = loop(inbox={"all.md": {"to": ["builder", "reviewer", "zoe"], "text": "{role}/{agent}: {path} {subject}"}})
+    found = mail(sight([commit(subject="note {path}")], differs={"all.md": "b1"}), given)
+    assert [ping.text for ping in found.pings] == [
+        "builder/bob: all.md note {path}",
+        "reviewer/rita: all.md note {path}",
+        "/zoe: all.md note {path}",
+    ]
+
+
+@pytest.mark.parametrize(("count", "pings"), [(AT_MOST, AT_MOST), (AT_MOST + 1, 1), (500, 1)])
+def test_many_files_for_one_reader_are_one_message(count: int, pings: int) -> None:
+    paths = [f"inbox/{number:03}.md" for number in range(count)]
+    found = mail(sight([CAME], differs={**dict.fromkeys(paths, "b1"), PATH: "b1"}))
+    assert len(found.events) == count + 1
+    assert len([ping for ping in found.pings if ping.agent == "rita"]) == pings
+    assert [ping.text.split(" ")[0] for ping in found.pings if ping.agent == "bob"] == [PATH]
+    if pings == 1:
+        (text,) = [ping.text for ping in found.pings if ping.agent == "rita"]
+        head, *shown = text.split("\n")
+        assert head == f"{count} files on main are for you, the first of them:"
+        assert shown == [f"- {path}" for path in paths[:AT_MOST]]
+
+
+# --- patterns ---
+
+PATHS = [
+    *("b.md", "a.md", ".md", "inbox/a.md", "inbox/b.txt", "inbox/.a.md", "inbox/deep/a.md", "inbox/deep/er/a.md"),
+    *("inboxes/a.md", "x/inbox/a.md", "in*box.md", "in box.md", "inbox/a b.md", "inbox/a+b(c).md", "inbox/[ab].md"),
+    *("inbox/é.md", "ab", "a/b", "ax/b", "a/x/b", "ax/y/b"),
+]
+ODD_PATHS = ["inbox/new\nline.md", "new\nline/a.md"]
+PATTERNS = [
+    *("a.md", "inbox/a.md", "*", "*.md", "inbox/*", "inbox/*.md", "*/a.md", "*/*", "inbox/a?b.md", "?.md", "?"),
+    *("**/a.md", "**/*.md", "**/*", "inbox/**", "inbox/**/a.md", "inbox/**/*.md", "**/deep/**", "**", "**/inbox/**"),
+    *("a**b", "inbox/**.md", "**a.md", "in?box.md", "in*box.md", "inbox/a+b(c).md", "**/**/a.md", "a/**/b", "a*/b"),
+]
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("globs")
+    subprocess.run(["git", "init", "-q", str(home)], check=True)
+    for path in [*PATHS, *ODD_PATHS]:
+        (home / path).parent.mkdir(parents=True, exist_ok=True)
+        (home / path).write_text("")
+    subprocess.run(["git", "-C", str(home), "add", "-A"], check=True)
+    return home
+
+
+def listed(repository: Path, pattern: str) -> set[str]:
+    asked = ["git", "-C", str(repository), "ls-files", "-z", "--", f":(top,glob){pattern}"]
+    return set(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split("\0"))
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_means_what_it_means_to_git(repository: Path, pattern: str) -> None:
+    """Git says which files there is news of, and the pattern whose they are: what only git takes would be lost."""
+    assert {path for path in PATHS if globbed(pattern).fullmatch(path)} == listed(repository, pattern) & {*PATHS}
+
+
+@pytest.mark.parametrize("pattern", ["**/a.md", "**/*.md", "inbox/**", "inbox/*"])
+def test_it_does_so_for_names_over_two_lines(repository: Path, pattern: str) -> None:
+    taken = {path for path in ODD_PATHS if globbed(pattern).fullmatch(path)}
+    assert taken == listed(repository, pattern) & {*ODD_PATHS}
+
+
+@given(st.text(alphabet="ab*?/.[]()+\\\n^$|{}", min_size=1))
+def test_every_pattern_can_be_read_and_only_two_stars_reach_into_a_directory(pattern: str) -> None:
+    taken = globbed(pattern).fullmatch("inbox/a.md")
+    assert taken is None or "**" in pattern or pattern.count("/") == 1
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="*?[]\\"), min_size=1))
+def test_a_path_without_stars_is_itself_and_no_other(path: str) -> None:
+    assert globbed(path).fullmatch(path)
+    assert not globbed(path).fullmatch(f"{path}x")
+    assert not globbed(path).fullmatch(f"x/{path}")

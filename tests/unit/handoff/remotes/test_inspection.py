@@ -1,0 +1,83 @@
+"""When there is more to know of a branch than where it points, and when that takes a mirror."""
+
+from typing import Any
+
+import pytest
+
+from services.handoff.remotes.inspection import is_news, needs_head, needs_mirror
+from services.handoff.remotes.observation import HEAD, Target
+from tests.unit.handoff.samples import BEFORE, TIP, watch
+
+NEW = {"is_known": False, "seen": None}
+GONE = {"is_gone": True}
+NEVER = {"is_gone": True, "seen": None}
+STATUS = {"statuses": ("STATUS.md",)}
+READ = {**STATUS, "knows_statuses": True}
+INBOX = {"inbox": ("inbox/*",)}
+
+
+@pytest.mark.parametrize(
+    ("given", "tip", "news", "mirror"),
+    [
+        (NEW, TIP, True, True),
+        (NEW, None, True, False),
+        ({**NEW, **STATUS}, TIP, True, True),
+        ({**NEW, **INBOX}, TIP, True, True),
+        ({**NEW, **STATUS}, None, True, False),
+        ({}, BEFORE, False, False),
+        ({}, TIP, True, True),
+        ({}, None, True, False),
+        (GONE, None, False, False),
+        (GONE, BEFORE, True, True),
+        (GONE, TIP, True, True),
+        (NEVER, None, False, False),
+        (NEVER, TIP, True, True),
+        (STATUS, BEFORE, True, True),
+        (READ, BEFORE, False, False),
+        (READ, TIP, True, True),
+        ({"knows_statuses": False}, BEFORE, False, False),
+        ({**GONE, **STATUS}, None, False, False),
+        (INBOX, BEFORE, False, False),
+    ],
+)
+def test_each_way_a_branch_may_be_found(given: dict[str, Any], tip: str | None, news: bool, mirror: bool) -> None:
+    tips = {"main": tip}
+    assert (is_news(watch(**given), tips), needs_mirror(watch(**given), tips)) == (news, mirror)
+
+
+@pytest.mark.parametrize(
+    ("given", "head", "news"),
+    [
+        (NEVER, TIP, True),  # nothing was there at all
+        ({**NEVER, "before": BEFORE}, TIP, True),
+        ({**NEVER, "before": BEFORE}, BEFORE, False),
+        ({**NEVER, "before": BEFORE}, None, False),  # it points nowhere: what it was is still of the past
+        (NEVER, None, False),
+        (GONE, TIP, False),  # it was there once: it goes on from what was seen
+    ],
+)
+def test_what_is_there_before_a_branch_comes_is_kept_up_to_date(
+    given: dict[str, Any], head: str | None, news: bool
+) -> None:
+    assert is_news(watch(**given), {"main": None, HEAD: head}) is news
+
+
+@pytest.mark.parametrize(("given", "asks"), [(NEW, True), (NEVER, True), ({}, False), (GONE, False)])
+def test_head_is_asked_for_only_while_a_branch_is_waited_for(given: dict[str, Any], asks: bool) -> None:
+    assert Target("r", 1.0, (watch(**given),)).asks_for == (("main", HEAD) if asks else ("main",))
+
+
+@pytest.mark.parametrize(
+    ("given", "tips", "needs"),
+    [
+        ({**NEVER, "before": BEFORE}, {"main": TIP, HEAD: TIP}, True),
+        ({**NEVER, "before": BEFORE}, {"main": TIP, HEAD: None}, False),
+        ({**NEVER, "before": BEFORE}, {"main": None, HEAD: TIP}, False),
+        (NEVER, {"main": TIP, HEAD: TIP}, False),
+        ({}, {"main": TIP}, False),
+    ],
+)
+def test_head_is_fetched_only_when_a_branch_came(
+    given: dict[str, Any], tips: dict[str, str | None], needs: bool
+) -> None:
+    assert needs_head(watch(**given), tips) is needs

@@ -1,0 +1,50 @@
+"""A verdict in full: every piece of evidence, what was made of it, and the subagents."""
+
+from services.monitor.evidence import Evidence, EvidenceSource
+from services.monitor.evidence.hooks import HookActor, HookState
+from services.monitor.explanation import explanation
+from services.monitor.reports import tell
+from services.monitor.subject import Subject
+from services.monitor.verdict import Verdict, fuse
+from shared.contract.states import Activity
+from shared.runtime.memory import Memory
+from shared.system.processes import Processes
+from tests.fakes.records import START
+from tests.unit.monitor.samples import NOW, turn
+
+
+def subject(**parts: Activity) -> Subject:
+    hooked = HookState("c1", {name.removeprefix("main"): HookActor(says, NOW, "") for name, says in parts.items()})
+    return Subject("builder", "s1", "claude", "claude", lambda: Processes([]), NOW, hooked, version="2.1.197")
+
+
+def test_every_piece_is_there_and_what_was_made_of_it() -> None:
+    found = [
+        Evidence(EvidenceSource.SCREEN, Activity.WAITING, NOW - 9, "its input box is empty", "input-box", weak=True),
+        Evidence(EvidenceSource.HOOKS, Activity.WORKING, NOW - 3.25, "it uses Bash"),
+    ]
+    taken = turn()
+    explained = explanation(taken, subject(main=Activity.WORKING, a1=Activity.WAITING), fuse(found, NOW), [])
+    assert (explained["agent"], explained["backend"], explained["version"]) == ("builder", "claude", "2.1.197")
+    assert (explained["status"], explained["decided_by"]) == ("working", "hooks")
+    assert explained["reason"] == "it uses Bash"
+    hooks, screen = explained["evidence"]
+    assert (hooks["source"], hooks["believed"], hooks["age_s"]) == ("hooks", True, 3.2)
+    assert (screen["source"], screen["believed"], screen["rule"], screen["weak"]) == (
+        "screen",
+        False,
+        "input-box",
+        True,
+    )
+    assert "absent" in screen["because"]
+    assert explained["subagents"] == {"a1": "waiting"}
+
+
+def test_since_is_what_was_told() -> None:
+    taken, verdict = turn(now=NOW + 60), Verdict(Activity.UNKNOWN, None, ())
+    tell(first := turn(), "builder", "s1", verdict, None, {})
+    taken.memory = Memory(first.remembered)
+    explained = explanation(taken, subject(), verdict, [])
+    assert explained["since"] == START.isoformat()
+    assert (explained["decided_by"], explained["evidence"]) == ("", [])
+    assert explained["reason"] == "nothing that can be seen of it tells"

@@ -1,0 +1,279 @@
+"""What is told of an agent: each change once, each question once, and how it ended."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from registry import AgentRecord
+from services.monitor.evidence import EvidenceSource
+from services.monitor.reports import RECORDS_WITHIN_S, SHOWS_WITHIN_S, TOLD, ReportedQuestion, tell, tell_end
+from services.monitor.verdict import Verdict
+from shared.contract.envelope import Event
+from shared.contract.events.activity import ApprovalNeeded, StatusChanged
+from shared.contract.states import Activity, Status
+from shared.runtime.turn import Turn
+from tests.fakes.records import START
+from tests.unit.monitor.samples import NOW, record, turn, verdict
+
+WORKING, WAITING, ASKS = Activity.WORKING, Activity.WAITING, Activity.NEEDS_APPROVAL
+DIALOG = ReportedQuestion(NOW, "it asks", dialog="Do you allow this?", fingerprint="f1", shown_since=NOW)
+BARE = ReportedQuestion(NOW, "it asks", hook_at=7.0)
+
+
+class Teller:
+    """An agent of which is told, turn after turn. What is remembered goes through JSON, as it does in the journal."""
+
+    def __init__(self) -> None:
+        self.memory: dict[str, Any] = {}
+
+    def tell(
+        self,
+        says: Verdict,
+        question: ReportedQuestion | None = None,
+        *,
+        now: float = NOW,
+        spawn: str = "s1",
+        commits: bool = True,
+        record: AgentRecord | None = None,
+    ) -> Turn:
+        taken = turn(self.memory, now)
+        tell(taken, "builder", spawn, says, question, {}, record)
+        if commits:
+            self.memory |= json.loads(json.dumps(taken.remembered))
+        return taken
+
+    def ends(self, *found: Any) -> list[Event]:
+        taken = turn(self.memory, NOW)
+        tell_end(taken, "builder", *found)
+        self.memory = {key: kept for key, kept in (self.memory | taken.remembered).items() if kept is not None}
+        return told(taken)
+
+
+def told(taken: Turn) -> list[Event]:
+    return [event for event, _ in taken.emitted]
+
+
+def statuses(taken: Turn) -> list[tuple[Activity, Activity | None]]:
+    return [(event.status, event.was) for event in told(taken) if isinstance(event, StatusChanged)]
+
+
+def questions(taken: Turn) -> list[str]:
+    return [event.dialog for event in told(taken) if isinstance(event, ApprovalNeeded)]
+
+
+@pytest.fixture
+def teller() -> Teller:
+    return Teller()
+
+
+# --- changes ---
+
+
+def test_a_change_is_told_once_with_all_that_decided_it(teller: Teller) -> None:
+    says = verdict(WORKING, NOW - 3, EvidenceSource.HOOKS, rule="r1")
+    taken = turn()
+    tell(taken, "builder", "s1", says, None, {"a1": WAITING})
+    (event,) = told(taken)
+    assert event == StatusChanged(
+        agent="builder",
+        spawn="s1",
+        status=WORKING,
+        since=datetime.fromtimestamp(NOW - 3, UTC),
+        reason="it shows working",
+        decided_by="hooks",
+        rule="r1",
+        subagents={"a1": WAITING},
+    )
+    teller.memory = taken.remembered
+    assert told(teller.tell(verdict(WORKING, NOW - 1))) == [], "why it is believed may change"
+    assert statuses(teller.tell(verdict(WAITING))) == [(WAITING, WORKING)]
+
+
+def test_unknown_is_told_too(teller: Teller) -> None:
+    taken = teller.tell(Verdict(Activity.UNKNOWN, None, ()))
+    assert statuses(taken) == [(Activity.UNKNOWN, None)]
+    (event,) = told(taken)
+    assert isinstance(event, StatusChanged)
+    assert (event.since, event.decided_by) == (START, "")
+
+
+def test_nothing_is_remembered_where_nothing_is_new(teller: Teller) -> None:
+    teller.tell(verdict(WORKING))
+    assert teller.tell(verdict(WORKING)).remembered == {}
+
+
+def test_what_did_not_come_to_be_remembered_is_told_again(teller: Teller) -> None:
+    assert statuses(teller.tell(verdict(WORKING), commits=False)) == [(WORKING, None)]
+    assert statuses(teller.tell(verdict(WORKING))) == [(WORKING, None)]
+
+
+def test_another_session_begins_anew(teller: Teller) -> None:
+    teller.tell(verdict(WORKING))
+    assert statuses(teller.tell(verdict(WORKING), spawn="s2")) == [(WORKING, None)]
+
+
+def since(taken: Turn) -> float:
+    (event,) = [event for event in told(taken) if isinstance(event, StatusChanged)]
+    return event.since.timestamp()
+
+
+def test_since_is_never_before_what_was_told_before(teller: Teller) -> None:
+    assert since(teller.tell(verdict(WORKING, NOW - 5))) == NOW - 5
+    assert since(teller.tell(verdict(WAITING, NOW - 9), now=NOW + 1)) == NOW + 1, "it waits again"
+    assert since(teller.tell(verdict(WORKING, NOW + 2), now=NOW + 3)) == NOW + 2
+
+
+def test_since_is_never_later_than_now(teller: Teller) -> None:
+    assert since(teller.tell(verdict(WORKING, NOW + 60))) == NOW
+
+
+# --- questions ---
+
+
+def test_a_question_is_told_once_with_its_dialog(teller: Teller) -> None:
+    taken = teller.tell(verdict(ASKS), DIALOG)
+    assert [event.kind for event in told(taken)] == ["status_changed", "approval_needed"]
+    (_, asked) = told(taken)
+    assert isinstance(asked, ApprovalNeeded)
+    assert (asked.spawn, asked.reason, asked.dialog, asked.fingerprint) == ("s1", "it asks", "Do you allow this?", "f1")
+    assert asked.since == START
+    assert told(teller.tell(verdict(ASKS), DIALOG, now=NOW + 60)) == []
+
+
+def test_a_question_waits_for_its_dialog_but_not_for_ever(teller: Teller) -> None:
+    taken = teller.tell(verdict(ASKS), BARE)
+    assert statuses(taken) == [(ASKS, None)]
+    assert questions(taken) == []
+    assert taken.look_again == datetime.fromtimestamp(NOW + SHOWS_WITHIN_S, UTC)
+    assert questions(teller.tell(verdict(ASKS), BARE, now=NOW + SHOWS_WITHIN_S)) == [""]
+    assert told(teller.tell(verdict(ASKS), BARE, now=NOW + 60)) == []
+
+
+def again(question: ReportedQuestion, **changes: Any) -> ReportedQuestion:
+    return replace(question, **changes)
+
+
+def test_the_next_question_is_told_again(teller: Teller) -> None:
+    teller.tell(verdict(ASKS), DIALOG)
+    following = again(DIALOG, dialog="Do you allow that?", fingerprint="f2")
+    assert questions(teller.tell(verdict(ASKS), following, now=NOW + 9)) == ["Do you allow that?"]
+
+
+def test_the_next_question_of_a_hook_is_told_though_it_looks_the_same(teller: Teller) -> None:
+    teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW - 1))
+    assert told(teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW - 1), now=NOW + 1)) == []
+    assert len(questions(teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW + 2), now=NOW + 2))) == 1
+
+
+def test_another_dialog_is_told_though_a_hook_still_speaks_of_the_first(teller: Teller) -> None:
+    teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW - 1))
+    other = again(DIALOG, hook_at=NOW - 1, fingerprint="f2")
+    assert len(questions(teller.tell(verdict(ASKS), other, now=NOW + 9))) == 1
+
+
+def test_the_same_dialog_after_an_answer_is_another_question(teller: Teller) -> None:
+    teller.tell(verdict(ASKS), DIALOG)
+    teller.tell(verdict(WORKING, NOW + 1), now=NOW + 1)
+    once_more = again(DIALOG, shown_since=NOW + 2)
+    assert questions(teller.tell(verdict(ASKS, NOW + 2), once_more, now=NOW + 2)) == ["Do you allow this?"]
+
+
+def test_a_dialog_that_stands_is_the_same_question_whenever_it_is_seen(teller: Teller) -> None:
+    teller.tell(verdict(ASKS), DIALOG)
+    assert told(teller.tell(verdict(ASKS), again(DIALOG, shown_since=NOW + 30), now=NOW + 31)) == []
+
+
+def test_a_dialog_that_never_went_away_is_the_same_question(teller: Teller) -> None:
+    """Another tool may end meanwhile, and the agent seem to go on."""
+    teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW - 1))
+    teller.tell(verdict(WORKING, NOW + 1), now=NOW + 1)
+    assert questions(teller.tell(verdict(ASKS, NOW + 2), DIALOG, now=NOW + 4)) == []
+
+
+def test_a_question_without_a_dialog_is_told_again_when_it_is_another(teller: Teller) -> None:
+    bare = ReportedQuestion(NOW, "its live file says so")
+    teller.tell(verdict(ASKS), bare, now=NOW + SHOWS_WITHIN_S)
+    assert told(teller.tell(verdict(ASKS), bare, now=NOW + 9)) == []
+    assert questions(teller.tell(verdict(ASKS), again(bare, since=NOW + 20), now=NOW + 30)) == [""]
+
+
+def test_a_clock_that_was_set_back_hides_no_question(teller: Teller) -> None:
+    teller.tell(verdict(ASKS), DIALOG)
+    earlier = again(DIALOG, since=NOW - 3600, shown_since=NOW - 3600)
+    assert len(questions(teller.tell(verdict(ASKS), earlier, now=NOW - 3600))) == 1
+
+
+# --- the record ---
+
+
+@pytest.mark.parametrize(
+    ("found", "told_again"),
+    [
+        pytest.param(record(), True, id="it knows nothing"),
+        pytest.param(record(activity=WAITING), True, id="it says something else"),
+        pytest.param(record(activity=WORKING), False, id="it has it"),
+        pytest.param(record(spawn="s2"), False, id="it is of another session"),
+        pytest.param(record(Status.EXITED), False, id="it is over"),
+        pytest.param(None, False, id="there is none"),
+    ],
+)
+def test_what_the_record_has_lost_is_told_once_more(teller: Teller, found: Any, told_again: bool) -> None:
+    teller.tell(verdict(WORKING, NOW - 5))
+    assert told(teller.tell(verdict(WORKING), now=NOW + RECORDS_WITHIN_S - 1, record=found)) == []
+    taken = teller.tell(verdict(WORKING), now=NOW + RECORDS_WITHIN_S, record=found)
+    assert statuses(taken) == ([(WORKING, WORKING)] if told_again else [])
+    assert not told_again or since(taken) == NOW - 5
+    assert told(teller.tell(verdict(WORKING), now=NOW + 3600, record=found)) == [], "nobody may be there to record it"
+
+
+def test_a_question_of_an_earlier_session_says_nothing_of_the_next(teller: Teller) -> None:
+    teller.tell(verdict(ASKS), DIALOG)
+    assert questions(teller.tell(verdict(ASKS), DIALOG, spawn="s2")) == ["Do you allow this?"]
+
+
+# --- the end ---
+
+
+@pytest.mark.parametrize("activity", [Activity.DONE, Activity.FAILED])
+def test_an_end_that_only_the_record_knows_is_told_once(teller: Teller, activity: Activity) -> None:
+    teller.tell(verdict(WORKING))
+    over = record(Status.EXITED, activity=activity, ended=START, reason="its program ended")
+    (event,) = teller.ends(over)
+    assert isinstance(event, StatusChanged)
+    assert (event.status, event.was, event.since, event.reason) == (activity, WORKING, START, "its program ended")
+    assert teller.memory == {}
+    assert teller.ends(over) == []
+
+
+def test_as_long_as_the_record_has_it_running_it_is_waited_for(teller: Teller) -> None:
+    teller.tell(verdict(WORKING))
+    assert teller.ends(record()) == []
+    assert f"{TOLD}builder" in teller.memory
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pytest.param(None, id="no record"),
+        pytest.param(record(Status.STOPPED), id="stopped"),
+        pytest.param(record(Status.EXITED, spawn="s2", activity=Activity.FAILED), id="another session ended"),
+        pytest.param(record(spawn="s2", activity=Activity.WORKING), id="another session runs"),
+    ],
+)
+def test_where_nothing_is_to_be_told_of_an_end_it_is_only_forgotten(teller: Teller, found: Any) -> None:
+    teller.tell(verdict(WORKING))
+    assert teller.ends(found) == []
+    assert teller.memory == {}
+
+
+def test_an_end_that_was_seen_is_not_told_again(teller: Teller) -> None:
+    teller.tell(verdict(Activity.FAILED, source=EvidenceSource.PROCESSES))
+    assert teller.ends(record(Status.EXITED, activity=Activity.FAILED)) == []
+    assert teller.memory == {}
+
+
+def test_of_who_was_never_told_of_no_end_is_told(teller: Teller) -> None:
+    assert teller.ends(record(Status.EXITED, activity=Activity.FAILED)) == []
