@@ -42,6 +42,8 @@ class Station:
         self.registry = RegistryFile(fleet.registry)
         self.told: list[Event] = []
         self.asked: list[Command] = []
+        self.trouble = ""
+        """What the latest turn said was wrong."""
         self._news = threading.Event()
         self.looker = self._begin()
 
@@ -80,6 +82,7 @@ class Station:
         self._news.clear()
         self.turns.now = max(self.turns.now, datetime.now(UTC))
         turn = self.turns.run(self.service.step, *commands, commits=commits)
+        self.trouble = turn.trouble
         if commits:
             self.told += [event for event, _ in turn.emitted]
             self.asked += turn.outgoing

@@ -179,7 +179,7 @@ def test_a_loop_that_goes_wrong_tells_nothing_by_halves(
     monkeypatch.setattr(inboxes, "read", odd)
     clone.commit("claim: x")
     clone.push()
-    world.until(lambda: "loop main: RuntimeError: odd" in world.turn().trouble, "it goes wrong")
+    world.until(lambda: "loop main: RuntimeError: odd" in world.trouble, "it goes wrong")
     assert subjects(world) == []
     monkeypatch.undo()
     world.until(lambda: subjects(world), "it comes again")

@@ -77,7 +77,7 @@ def test_a_remote_that_can_not_be_reached_is_told_once_and_again_when_it_answers
     assert "does not answer" in world.turn().trouble
     assert "does not appear" in world.reply(PhaseShow()).result["loops"]["main"]["failure"]
     world.restarts()
-    world.until(lambda: "does not answer" in world.turn().trouble, "it is seen again")
+    world.until(lambda: "does not answer" in world.trouble, "it is seen again")
     assert len(world.of(RemoteUnreachable)) == 1
     remote.with_suffix(".away").rename(remote)
     clone.commit("claim: meanwhile")
