@@ -15,7 +15,7 @@ from shared.runtime.bootstrap import ServiceContext, serve
 from shared.system.tmux import Tmux
 
 NOT_URGENT_S = 0.03
-"""What tmux tells is seldom for the spawner: who tells people of it goes first, and a burst of it is one look."""
+"""A notification of tmux waits so long: the reconciler, which publishes it, goes first, and a burst is one look."""
 
 
 def build(wiring: ServiceContext) -> Spawner:
@@ -27,8 +27,8 @@ def build(wiring: ServiceContext) -> Spawner:
     records = ConversationRecords()
     keeper = SessionKeeper(tmux, logs.path_for, records.conversation, log=wiring.log)
     commands = SessionCommands(tmux, keeper, records.purge)
-    typist = TypingQueue(TextDelivery(tmux, records), KeyPresses(tmux))
-    return Spawner(wiring.fleet_file, tmux, keeper, commands, typist, logs, wiring.log)
+    typing_queue = TypingQueue(TextDelivery(tmux, records), KeyPresses(tmux))
+    return Spawner(wiring.fleet_file, tmux, keeper, commands, typing_queue, logs, wiring.log)
 
 
 def main() -> int:

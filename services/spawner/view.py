@@ -2,23 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from services.spawner.sessions.decision import AgentMemory
+from services.spawner.sessions.memory import AGENTS, AgentMemory
 from shared.contract.states import Desired
 from shared.errors import MusterError
 from shared.fleet import SIDE_SERVICE, Backend, Fleet
 from shared.runtime.turn import Turn
 from shared.system.tmux import Pane
 
-SEED = "seed"
-"""Remembered: what this journal's spawn ids are made of."""
+UNKNOWN = AgentMemory()
 
 
 class UnknownBackend(MusterError):
-    """What runs is not described any more."""
+    """The fleet file no longer has the backend of what runs."""
 
 
 @dataclass
@@ -26,67 +26,59 @@ class SpawnerView:
     turn: Turn
     fleet: Fleet
     panes: dict[str, Pane]
-    """Where the fleet's agents are, by agent, dead ones too."""
+    """The panes of the fleet's agents, by agent; dead ones too."""
     others: Sequence[Pane]
-    """All other panes of the server, a session's first one before its others."""
+    """All other panes of the server; the first pane of a session comes before the rest of it."""
     server: str | None = None
-    """Which tmux server that was; None: none runs."""
+    """The tmux server that was looked at; None if none runs."""
     overtaken: frozenset[str] = frozenset()
-    """Requests after which something else was asked about the same agent: what waits does not wait on."""
-    _read: dict[str, tuple[object, AgentMemory]] = field(default_factory=dict)
-    """What was read of the memory. It may outlive the turn: it is held against what is remembered."""
+    """Requests after which another one came for the same agent. They stop waiting."""
 
     @property
     def now(self) -> float:
         return self.turn.now.timestamp()
 
+    def time(self, epoch_s: float) -> datetime:
+        return self.turn.now.fromtimestamp(epoch_s, self.turn.now.tzinfo)
+
     @cached_property
     def strangers(self) -> Mapping[str, Pane]:
-        """The first of somebody else's panes in each session, by the session's name."""
+        """The first pane that is not ours in each session, by the session's name."""
         return {pane.session: pane for pane in reversed(self.others)}
 
     def stranger(self, pane_id: str, session: str) -> Pane | None:
-        """Somebody else's pane. A window may be in several sessions, of which one was named."""
+        """A pane that is not ours. Its window may be in several sessions: the one with this name is preferred."""
         found = [pane for pane in self.others if pane.pane_id == pane_id]
         return next((pane for pane in found if pane.session == session), found[0] if found else None)
 
     def known(self, agent: str) -> AgentMemory:
-        kept = self.turn.recall(f"agent:{agent}")
-        before = self._read.get(agent)
-        if before is None or before[0] is not kept:
-            before = self._read[agent] = (kept, AgentMemory.read(kept))
-        return before[1]
+        return self.turn.memory.find(AGENTS, agent) or UNKNOWN
 
     def remember(self, agent: str, known: AgentMemory) -> None:
-        self.turn.remember(f"agent:{agent}", asdict(known))
-
-    def forget(self, agent: str) -> None:
-        for what in ("agent", "delivery", "pressing"):
-            self.turn.remember(f"{what}:{agent}", None)
+        self.turn.memory.put(AGENTS, known, agent)
 
     def running(self, agent: str) -> Pane | None:
         pane = self.panes.get(agent)
         return pane if pane is not None and not pane.dead else None
 
     def wish(self, agent: str) -> Desired:
-        """What is wanted of the agent: what somebody asked for, else what the fleet file says."""
+        """Whether the agent should run: as a person asked, else as the fleet file says."""
         wish = self.known(agent).wish
         if wish is not None or agent not in self.fleet.agents:
             return wish or Desired.STOPPED
         return Desired.RUNNING if self.fleet.starts_by_itself(agent) else Desired.STOPPED
 
     def adopted(self) -> list[str]:
-        """Agents that were taken over and that the fleet file does not have."""
-        keys = {**self.turn.memory, **self.turn.remembered}
-        names = [key.removeprefix("agent:") for key in keys if key.startswith("agent:")]
-        return [name for name in names if name not in self.fleet.agents and self.known(name).adopted]
+        """Adopted agents that the fleet file does not have."""
+        known = self.turn.memory.all(AGENTS)
+        return [name for name, each in known.items() if name not in self.fleet.agents and each.is_adopted]
 
     def backend_name(self, agent: str) -> str:
-        """What runs in the newest session, else what is declared."""
-        return self.known(agent).backend or self.fleet.agents[agent].backend
+        """The backend of the newest session, else the declared one."""
+        return self.known(agent).session.backend or self.fleet.agents[agent].backend
 
     def backend(self, agent: str) -> Backend:
-        """How the agent that runs is to be spoken to; UnknownBackend if the fleet file no longer says."""
+        """How to type to the agent that runs; raises UnknownBackend."""
         name = self.backend_name(agent)
         if name == SIDE_SERVICE and agent in self.fleet.declared.services:
             return self.fleet.profile(agent)
@@ -98,13 +90,13 @@ class SpawnerView:
         return self.fleet.backends[name]
 
     def shares_workspace(self, agent: str, backend: str, workspace: Path) -> bool:
-        """Whether another agent of this kind works there too: then the newest conversation may be either's."""
+        """Whether another agent of this backend works there too: then the newest conversation may be either's."""
         for name, other in self.fleet.agents.items():
-            with suppress(MusterError, OSError):  # one that leads nowhere is no neighbour
+            with suppress(MusterError, OSError):  # its directory does not exist
                 if name != agent and other.backend == backend and self.fleet.resolve(other.dir) == workspace:
                     return True
         return any(
-            (known.backend, known.workspace) == (backend, str(workspace))
+            (known.session.backend, known.session.workspace) == (backend, str(workspace))
             for name in self.panes
-            if name != agent and (known := self.known(name)).alive
+            if name != agent and (known := self.known(name)).had_session
         )

@@ -25,7 +25,7 @@ class MemoryTable(Generic[T]):
         return f"{self.prefix}{name}"
 
     def dump(self, value: T) -> Any:
-        return self._adapter.dump_python(value, mode="json", exclude_defaults=True)
+        return self._adapter.dump_python(value, mode="json")
 
     def load(self, stored: Any) -> T:
         return self._adapter.validate_python(stored)
@@ -54,7 +54,7 @@ class Memory(Mapping[str, Any]):
     def put(self, table: MemoryTable[T], value: T | None, name: str = "") -> None:
         """Remember a record; None forgets it. What is the same as before is not written."""
         key = table.key(name)
-        if value is not None and self.find(table, name) == value:
+        if self.raw(key) is None if value is None else self.find(table, name) == value:
             return
         self._decoded[key] = value
         self._changed[key] = None if value is None else table.dump(value)

@@ -50,14 +50,6 @@ def pane_of(lives: Lives, pane_id: str) -> Pane:
     return pane
 
 
-def known(lives: Lives, agent: str) -> dict[str, Any]:
-    journal = Journal(lives.fleet.journal, "spawner")
-    try:
-        return dict(journal.memory()[f"agent:{agent}"])
-    finally:
-        journal.close()
-
-
 # --- one pane ---
 
 
@@ -103,7 +95,7 @@ def test_a_pane_whose_program_ends_is_gone_and_stays_so(lives: Lives) -> None:
     with lives.life("services.spawner"):
         adopt(lives)
         psutil.Process(pane_of(lives, "%1").pid).kill()
-        wait_until(lambda: known(lives, "helper")["alive"] is False, "it is noticed")
+        wait_until(lambda: not lives.remembered("helper").had_session, "it is noticed")
         lives.settle()
         assert seen(lives) == {"%0": None, "%2": None}
 
@@ -131,8 +123,8 @@ def test_the_same_command_acts_once_over_a_death(tmp_path: Path, pane: str | Non
         (session,) = lives.sessions()
         assert (session.agent, session.pane_only) == ("builder", pane is not None)
         assert [data["kind"] for data in lives.told()] == ["adopted"]
-        assert known(lives, "builder")["found"] is True
-        assert known(lives, "builder")["piped_elsewhere"] is False
+        assert lives.remembered("builder").is_found
+        assert not lives.remembered("builder").session.piped_elsewhere
     finally:
         lives.end()
 
@@ -174,10 +166,10 @@ def test_a_session_that_has_ended_is_forgotten_only_if_it_was_the_newest(lives: 
         assert (runs["code"], "helper runs, and is not forgotten" in runs["said"]) == ("refused", True)
         assert (pane_of(lives, "%1").agent, pane_of(lives, "%1").left) == ("helper", None)
         psutil.Process(pane_of(lives, "%1").pid).kill()
-        wait_until(lambda: known(lives, "helper")["alive"] is False, "it is noticed")
+        wait_until(lambda: not lives.remembered("helper").had_session, "it is noticed")
         older = lives.answer(lives.ask("forget", agent="helper", spawn=new_id()))
         assert (older["code"], "had another session since" in older["said"]) == ("refused", True)
-        assert known(lives, "helper")["spawn"] == spawn
+        assert lives.remembered("helper").spawn == spawn
         assert lives.answer(lives.ask("forget", agent="helper", spawn=spawn))["said"] == "helper was forgotten"
     assert [data["kind"] for data in lives.told()] == ["adopted", "deleted"]
     assert {pane.left for pane in lives.tmux.look()} == {None}
@@ -190,11 +182,11 @@ def test_what_is_found_takes_the_name_of_what_a_person_had_adopted_once_that_has
     with lives.life("services.spawner"):
         assert adopt(lives)["ok"]
         psutil.Process(pane_of(lives, "%1").pid).kill()
-        wait_until(lambda: known(lives, "helper")["alive"] is False, "it is noticed")
+        wait_until(lambda: not lives.remembered("helper").had_session, "it is noticed")
         reply = adopt(lives, pane="%2", found=True)
         assert reply["ok"], reply
         assert seen(lives) == {"%0": None, "%2": "helper"}
-        assert known(lives, "helper")["found"] is True
+        assert lives.remembered("helper").is_found
 
 
 def test_what_was_found_is_left_alone_when_all_are_stopped(lives: Lives) -> None:
@@ -218,7 +210,7 @@ def test_a_person_makes_what_was_found_an_agent_like_others(lives: Lives) -> Non
         reply = adopt(lives)
         assert reply["said"].startswith("helper was only found, and is yours from now on")
         assert pane_of(lives, "%1").spawn == spawn
-        assert known(lives, "helper")["found"] is False
+        assert not lives.remembered("helper").is_found
         assert lives.answer(lives.ask_all("stop_all"))["said"] == "helper: stopped"
 
 
@@ -266,12 +258,12 @@ def test_a_restart_takes_up_the_conversation_that_the_agent_was_really_in(lives:
     with lives.life("services.spawner"):
         spawn = lives.answer(lives.ask("spawn", prompt="begin"))["result"]["spawn"]
         wait_until(lambda: lives.heard() == ["begin"], "its conversation")
-        begun = known(lives, "builder")["conversation"]
+        begun = lives.remembered("builder").session.conversation
         other = lives.fleet.home / "demo" / "cleared-1.jsonl"
         other.write_text("")
         identify(lives, spawn="an-older-one", conversation="wrong-1")
         identify(lives, spawn=spawn, conversation="cleared-1")
-        wait_until(lambda: known(lives, "builder")["conversation"] != begun, "it is taken up")
+        wait_until(lambda: lives.remembered("builder").session.conversation != begun, "it is taken up")
         assert lives.answer(lives.ask("restart"))["said"] == "builder was restarted; it takes up its conversation"
     assert [data["conversation"] for data in lives.told() if data["kind"] == "restarted"] == ["cleared-1"]
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from shared.contract.ids import new_id
-from shared.messaging.journal import Journal, Request
+from shared.messaging.journal import Request
 from tests.fixtures.broker import wait_until
 from tests.fixtures.lives import Lives
 
@@ -193,9 +193,7 @@ def test_a_crash_loop_is_given_up_once(make: Make) -> None:
     kinds = [data["kind"] for data in lives.told()]
     assert kinds.count("gave_up") == 1
     assert kinds.count("restarted") == 2
-    journal = Journal(lives.fleet.journal, "spawner")
-    assert journal.memory()["agent:builder"]["gave_up"] is True
-    journal.close()
+    assert lives.remembered().gave_up
 
 
 # --- what is seen ---

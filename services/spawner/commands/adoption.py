@@ -1,10 +1,11 @@
-"""Adopting what somebody else has started: a whole session, or one pane of it. Its processes tell the backend."""
+"""Adopting a session, or one pane of it, that somebody else has started. Its processes tell the backend."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from services.spawner.commands.replies import Refusal, spawn_of
 from services.spawner.sessions.keeper import SessionKeeper, StartReport
+from services.spawner.sessions.memory import Origin, SessionFacts
 from services.spawner.sessions.output_logs import is_logged, log_of
 from services.spawner.view import SpawnerView
 from shared.agents.recognition import agent_in, recognised_by
@@ -47,7 +48,7 @@ class Adoption:
                 raise Refusal(f"the program in {described(chosen, command)} has ended")
             backend = self._backend(view, command, chosen)
         except Refusal:
-            if has is not None:  # marked by this very command, before the spawner was killed
+            if has is not None:  # stamped by this very command, before the spawner was killed
                 self._tmux.unstamp(has.target, spawn=fresh)
             raise
         stamped = has or self._tmux.stamp(
@@ -56,31 +57,25 @@ class Adoption:
         if stamped is None:
             raise Refusal(f"{described(chosen, command)} has just ended")
         view.panes[agent] = stamped
-        theirs = self._is_piped_elsewhere(view, agent, stamped)
-        known = replace(
-            view.known(agent).as_wanted(),
-            adopted=True,
-            found=command.found,
-            piped_elsewhere=theirs,
-            backend=backend,
-            conversation=None,
-            order={},
-        )
-        self._keeper.tell_running(view, agent, stamped, None, known, StartReport(AgentAdopted, pending.request.id))
+        piped_elsewhere = self._is_piped_elsewhere(view, agent, stamped)
+        origin = Origin.FOUND if command.found else Origin.ADOPTED
+        session = SessionFacts(origin=origin, backend=backend, piped_elsewhere=piped_elsewhere)
+        known = replace(view.known(agent).as_wanted(), session=session, overrides={})
+        self._keeper.publish_running(view, agent, stamped, None, known, StartReport(AgentAdopted, pending.request.id))
         said = f"{agent} is {described(stamped, command)} from now on"
-        if theirs:
+        if piped_elsewhere:
             said += "; its output goes where somebody had piped it before, and to no log of Muster's"
         view.turn.reply(pending, said, agent=agent, backend=backend, pane=stamped.pane_id)
 
     def _confirm(self, view: SpawnerView, pending: PendingCommand, command: Adopt, has: Pane) -> None:
-        """A person wants what was only found: from now on it is an agent like the others."""
+        """A person adopts a session that was only found: from now on it is an agent like the others."""
         agent, known = command.agent, view.known(command.agent)
         meant = command.session == has.session and command.pane in (None, has.pane_id)
-        if command.found or not known.found or not meant:
+        if command.found or not known.is_found or not meant:
             raise Refusal(f"{agent} has a session already, {has.session!r}; stop or forget it first")
-        backend = command.backend or known.backend
+        backend = command.backend or known.session.backend
         _must_be_described(view, backend)
-        view.remember(agent, replace(known, found=False, backend=backend))
+        view.remember(agent, known.with_session(origin=Origin.ADOPTED, backend=backend))
         said = f"{agent} was only found, and is yours from now on: it is stopped with all the others"
         view.turn.reply(pending, said, agent=agent, backend=backend, pane=has.pane_id)
 
@@ -95,17 +90,17 @@ class Adoption:
         return backend
 
     def _is_piped_elsewhere(self, view: SpawnerView, agent: str, pane: Pane) -> bool:
-        """Whether somebody else's pipe is on the pane. Ours may be: from before a crash, or before it was forgotten."""
+        """Whether a pipe is on the pane that is not ours. Ours may be there from before a crash or a `forget`."""
         return pane.piped and not is_logged(self._tmux, log_of(view.fleet.logs, agent))
 
 
 def must_be_free(view: SpawnerView, command: Adopt) -> None:
-    """What is only found takes no name that is another's: of the fleet file, or of an agent that runs."""
+    """A found session takes no name that the fleet file gives to something else, or that a running agent has."""
     known = view.known(command.agent)
     given = _is_declared_otherwise(view, command) or (
-        command.agent in view.fleet.agents and known.adopted and not known.found
+        command.agent in view.fleet.agents and known.is_adopted and not known.is_found
     )
-    if command.found and (given or known.alive):
+    if command.found and (given or known.had_session):
         raise Refusal(f"the name {command.agent!r} is in use: what was found needs another one")
 
 
@@ -118,7 +113,7 @@ def _is_declared_otherwise(view: SpawnerView, command: Adopt) -> bool:
 
 
 def chosen_pane(view: SpawnerView, command: Adopt, runs: Callable[[Pane], str | None]) -> Pane:
-    """The pane that is meant, if it may be taken over. `runs` tells which backend's program a pane runs."""
+    """The pane that is meant, if it may be adopted. `runs` tells which backend's program a pane runs."""
     chosen = _named_pane(view, command, command.pane) if command.pane else _first_pane(view, command, runs)
     if chosen.fleet:
         raise Refusal(f"{described(chosen, command)} belongs to another fleet")
@@ -128,7 +123,7 @@ def chosen_pane(view: SpawnerView, command: Adopt, runs: Callable[[Pane], str | 
 
 
 def described(pane: Pane, command: Adopt) -> str:
-    """What is taken over, in words."""
+    """What is adopted, in words."""
     return (
         f"the pane {pane.pane_id} of the session {pane.session!r}" if command.pane else f"the session {pane.session!r}"
     )

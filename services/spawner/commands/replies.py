@@ -1,4 +1,4 @@
-"""What every command has in common: who asked, which spawn id it leads to, how it is deferred or refused."""
+"""What every command of the spawner has in common: who asked, its spawn id, how it is deferred or refused."""
 
 import hashlib
 
@@ -10,19 +10,19 @@ from shared.runtime.turn import PendingCommand
 
 
 class Refusal(MusterError):
-    """A command that can't be carried out as things are."""
+    """A command that can't be carried out now."""
 
     code = "refused"
 
 
 class Overtaken(Refusal):
-    """Something else was asked of the agent while it waited: whoever asked first should not insist."""
+    """Another command came for the agent while this one waited."""
 
     code = "overtaken"
 
 
-HELD_FOR_S = 600.0
-"""Beyond the time that the sender gives it: until then it is we who answer."""
+ANSWERED_WITHIN_S = 600.0
+"""A deferred command expires so long after the time that its sender gave it. Until then the spawner answers it."""
 
 
 def by(pending: PendingCommand) -> str:
@@ -30,12 +30,11 @@ def by(pending: PendingCommand) -> str:
 
 
 def spawn_of(request: Request) -> str:
-    """The spawn id that this request leads to. The same after a crash, so that what was begun is recognised."""
+    """The spawn id that follows from this request: the same after a crash, so that its session is recognised."""
     return hashlib.sha256(f"{request.id}:{request.asked}".encode()).hexdigest()[:19]
 
 
-def hold(view: SpawnerView, pending: PendingCommand, said: str) -> None:
-    """Keep a command waiting, and say what for."""
+def defer(view: SpawnerView, pending: PendingCommand, said: str) -> None:
+    """Leave a command open, and say what it waits for."""
     wait_s = pending.command.wait_s if isinstance(pending.command, Send) else 0.0
-    until = pending.request.asked + wait_s + HELD_FOR_S
-    view.turn.defer(pending, said, view.turn.now.fromtimestamp(until, view.turn.now.tzinfo))
+    view.turn.defer(pending, said, view.time(pending.request.asked + wait_s + ANSWERED_WITHIN_S))

@@ -1,4 +1,4 @@
-"""Carrying out what is asked about sessions. After a crash, a command that was begun goes on where it was."""
+"""Commands about sessions. After a crash, a command that was begun continues where it was."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from services.spawner.commands.adoption import Adoption
-from services.spawner.commands.replies import HELD_FOR_S, Overtaken, Refusal, by, hold, spawn_of
-from services.spawner.sessions.decision import AgentMemory, after_death
+from services.spawner.commands.replies import ANSWERED_WITHIN_S, Overtaken, Refusal, by, defer, spawn_of
+from services.spawner.sessions.decision import after_death
 from services.spawner.sessions.keeper import SessionKeeper, StartReport
 from services.spawner.sessions.launch import LaunchOverrides, ResumeTarget, can_resume
+from services.spawner.sessions.memory import AGENTS, AgentMemory, Ended, GivenUp
 from services.spawner.sessions.output_logs import is_logged, log_of
 from services.spawner.sessions.parking import parked
 from services.spawner.sessions.termination import end_sessions
+from services.spawner.typing.queue import forget_typing
 from services.spawner.view import SpawnerView
 from shared.contract.commands import (
     Adopt,
@@ -44,11 +46,11 @@ class SessionCommands:
         self._tmux = tmux
         self._keeper = keeper
         self._purge = purge
-        self._adopting = Adoption(tmux, keeper)
+        self._adoption = Adoption(tmux, keeper)
         self.waiting: set[str] = set()
-        """Requests that wait for an account: meanwhile nothing is done about their agents, and others may be."""
-        self.resting: set[str] = set()
-        """Agents that were ended only for as long as this process lives: the fleet goes down, the wish stays."""
+        """Requests that wait for an account. Other commands for their agents may be carried out meanwhile."""
+        self.down_for_now: set[str] = set()
+        """Agents that were ended because the fleet goes down. They are wanted, but not by this process."""
 
     def carry_out(self, view: SpawnerView, pending: PendingCommand) -> None:
         command = pending.command
@@ -73,15 +75,15 @@ class SessionCommands:
                 case Forget():
                     self._forget(view, pending, command)
                 case Adopt():
-                    self._adopting.adopt(view, pending, command)
-                    self.resting.discard(command.agent)
+                    self._adoption.adopt(view, pending, command)
+                    self.down_for_now.discard(command.agent)
 
     # --- starting ---
 
     def _spawn(self, view: SpawnerView, pending: PendingCommand, command: Spawn) -> None:
         agent, fresh = command.agent, spawn_of(pending.request)
         self._must_be_declared(view, agent)
-        self.resting.discard(agent)
+        self.down_for_now.discard(agent)
         known = view.known(agent).as_wanted()
         pane = _begun(view, agent, fresh)
         if pane is not None and pane.spawn != fresh:
@@ -91,24 +93,24 @@ class SessionCommands:
             )
             view.turn.reply(pending, said, agent=agent, spawn=pane.spawn, already=True)
             return
-        order = LaunchOverrides(command.prompt, command.model, command.backend, command.dir)
-        launch = self._keeper.plan(view, agent, fresh, order, None)
-        known = replace(known, order=order.differences())
-        if pane is None and self._is_parked(view, pending, agent, known.order):
-            view.remember(agent, known)  # it is wanted, whatever becomes of the command meanwhile
+        overrides = LaunchOverrides(command.prompt, command.model, command.backend, command.dir)
+        launch = self._keeper.plan(view, agent, fresh, overrides, None)
+        known = replace(known, overrides=overrides.differences())
+        if pane is None and self._is_parked(view, pending, agent, known.overrides):
+            view.remember(agent, known)  # it is wanted, even if the command expires meanwhile
             return
-        if pane is None and self._queues(view, pending, agent):
+        if pane is None and self._must_queue(view, pending, agent):
             return
         pane = pane or self._start_anew(view, agent, lambda: self._keeper.launch(view, launch, fresh))
-        self._keeper.tell_running(view, agent, pane, launch, known, StartReport(cause=pending.request.id))
+        self._keeper.publish_running(view, agent, pane, launch, known, StartReport(cause=pending.request.id))
         view.turn.reply(pending, f"{agent} was started", agent=agent, spawn=pane.spawn, session=pane.session)
 
     def _spawn_all(self, view: SpawnerView, pending: PendingCommand) -> None:
-        """The keeper does the work, a few at a time; this only makes it wanted."""
+        """Make all agents wanted; the keeper starts them, a few at a time."""
         wanted = [name for name in view.fleet.agents if view.fleet.starts_by_itself(name) and not _has_run(view, name)]
         started = [name for name in wanted if view.running(name) is None]
         for agent in started:
-            self.resting.discard(agent)
+            self.down_for_now.discard(agent)
             view.remember(agent, view.known(agent).as_wanted())
         said = f"{len(started)} are being started" if started else "all run already"
         view.turn.reply(pending, said, agents=started)
@@ -121,12 +123,12 @@ class SessionCommands:
         if command.counts:
             self._end_as_dead(view, pending, agent)
             return
-        self.resting.discard(agent)
+        self.down_for_now.discard(agent)
         known = view.known(agent).as_wanted()
         resume = None if command.fresh else self._keeper.conversation(view, agent, known)
-        # Planned before anything is ended: a session that can't be made again is left alone.
-        order = LaunchOverrides(command.prompt, command.model)
-        launch = self._keeper.plan(view, agent, fresh, order, resume)
+        # Planned before anything is ended: a session that can't be started again is left alone.
+        overrides = LaunchOverrides(command.prompt, command.model)
+        launch = self._keeper.plan(view, agent, fresh, overrides, resume)
         pane = view.panes.get(agent)
         if pane is None or pane.spawn != fresh:
             if view.running(agent) is not None and not command.anyway and (park := parked(view, agent)) is not None:
@@ -137,8 +139,9 @@ class SessionCommands:
                 end_sessions(self._tmux, [pane])
             pane = self._keeper.launch(view, launch, fresh)
         more = {"replaces": known.spawn, "reason": by(pending), "attempt": 0}
-        begun = StartReport(AgentRestarted, pending.request.id, more)
-        self._keeper.tell_running(view, agent, pane, launch, replace(known, order=order.differences()), begun)
+        report = StartReport(AgentRestarted, pending.request.id, more)
+        known = replace(known, overrides=overrides.differences())
+        self._keeper.publish_running(view, agent, pane, launch, known, report)
         how = "; it takes up its conversation" if launch.resumed else ""
         view.turn.reply(pending, f"{agent} was restarted{how}", agent=agent, spawn=pane.spawn, session=pane.session)
 
@@ -146,64 +149,67 @@ class SessionCommands:
         agent, fresh = command.agent, spawn_of(pending.request)
         self._must_be_declared(view, agent)
         known, pane = view.known(agent), _begun(view, agent, fresh)
-        if pending.request.id == known.resuming:
+        if pending.request.id == known.resume_request:
             self._watch_resume(view, pending, agent, known)
             return
-        self.resting.discard(agent)
+        self.down_for_now.discard(agent)
         if pane is not None and pane.spawn != fresh:
             view.remember(agent, known.as_wanted())
-            of = f", with the conversation {known.conversation}" if known.conversation else ""
+            conversation = known.session.conversation
+            of = f", with the conversation {conversation}" if conversation else ""
             view.turn.reply(pending, f"{agent} runs already{of}", agent=agent, spawn=pane.spawn, already=True)
             return
         name = self._keeper.next_backend(view, agent, known)
-        wanted = ResumeTarget(command.conversation or (known.conversation if known.backend in ("", name) else None))
+        last = known.session.conversation if known.session.backend in ("", name) else None
+        wanted = ResumeTarget(command.conversation or last)
         if name not in view.fleet.backends or not can_resume(view.fleet.backends[name], wanted):
             raise Refusal(f"the backend {name!r} has no way to take up a conversation")
-        launch = self._keeper.plan(view, agent, fresh, LaunchOverrides(**known.order), wanted)
-        if pane is None and (self._is_parked(view, pending, agent) or self._queues(view, pending, agent)):
+        launch = self._keeper.plan(view, agent, fresh, LaunchOverrides(**known.overrides), wanted)
+        if pane is None and (self._is_parked(view, pending, agent) or self._must_queue(view, pending, agent)):
             return
         pane = pane or self._start_anew(view, agent, lambda: self._keeper.launch(view, launch, fresh))
-        begun = StartReport(AgentResumed, pending.request.id, {"reason": by(pending)})
-        known = replace(known.as_wanted(), resuming=pending.request.id)
-        self._keeper.tell_running(view, agent, pane, launch, known, begun)
+        report = StartReport(AgentResumed, pending.request.id, {"reason": by(pending)})
+        known = replace(known.as_wanted(), resume_request=pending.request.id)
+        self._keeper.publish_running(view, agent, pane, launch, known, report)
         self._wait(view, pending, f"{agent} was started, and takes up its conversation")
 
     def _watch_resume(self, view: SpawnerView, pending: PendingCommand, agent: str, known: AgentMemory) -> None:
         """Answer once it is clear whether the agent took its conversation up."""
         pane, backend = view.running(agent), view.backend(agent)
         overtaken = pending.request.id in view.overtaken
-        result = {"agent": agent, "spawn": known.spawn, "conversation": known.conversation}
-        if known.gave_up and known.refused == known.spawn:
+        resumed = known.session.resumed
+        result = {"agent": agent, "spawn": known.spawn, "conversation": known.session.conversation}
+        if isinstance(known.phase, GivenUp) and known.phase.refused:
             answer = (f"{agent} refused to take up its conversation, and stays down", "refused")
         elif known.gave_up:
             answer = (f"{agent} did not stay up, and was given up", "refused")
-        elif not known.resumed:
+        elif not resumed:
             answer = (f"{agent} refused to take up its conversation and began a new one", "ok")
         elif pane is not None and self._keeper.is_ready(view, pane, backend):
             answer = (f"{agent} took up its conversation", "ok")
-        elif overtaken or view.now - known.started > backend.ready_within_s:
+        elif overtaken or view.now - known.session.started > backend.ready_within_s:
             answer = (f"{agent} was started to take up its conversation; it does not show yet that it did", "ok")
         else:
             self._wait(view, pending, f"{agent} was started, and takes up its conversation")
             return
-        view.remember(agent, replace(known, resuming=None))
-        view.turn.reply(pending, answer[0], code=answer[1], fresh=not known.resumed, **result)
+        view.remember(agent, replace(known, resume_request=None))
+        view.turn.reply(pending, answer[0], code=answer[1], fresh=not resumed, **result)
 
     def _wait(self, view: SpawnerView, pending: PendingCommand, said: str) -> None:
-        hold(view, pending, said)
+        defer(view, pending, said)
         view.turn.look_again_at(view.turn.now + timedelta(seconds=0.2))
 
     def _end_as_dead(self, view: SpawnerView, pending: PendingCommand, agent: str) -> None:
         """End its session as if it had died: the keeper starts it again, or gives it up."""
         known, rules = view.known(agent), self._keeper.rules(view, agent)
-        if known.found or rules.once:
+        if known.is_found or rules.once:
             raise Refusal(f"{agent} is not started again by itself, so it is not ended for that")
-        if agent in self.resting or not known.alive:
+        if agent in self.down_for_now or not known.had_session:
             raise Refusal(f"{agent} has ended already")
         if (pane := view.panes.pop(agent, None)) is not None:
             end_sessions(self._tmux, [pane])
-        died = after_death(known, rules, view.now)
-        view.remember(agent, replace(died, spawns=known.spawns + 1, ended_for=by(pending), prompt=""))
+        died = after_death(known, rules, view.now).with_session(prompt="")
+        view.remember(agent, replace(died, spawns=known.spawns + 1, phase=Ended(by(pending))))
         stopped = AgentStopped(agent=agent, spawn=known.spawn, reason=by(pending), for_now=True)
         view.turn.emit(stopped, cause=pending.request.id)
         view.turn.look_again_at(view.turn.now)
@@ -211,34 +217,34 @@ class SessionCommands:
         view.turn.reply(pending, said, agent=agent, spawn=known.spawn)
 
     def _is_parked(
-        self, view: SpawnerView, pending: PendingCommand, agent: str, order: Mapping[str, str] | None = None
+        self, view: SpawnerView, pending: PendingCommand, agent: str, overrides: Mapping[str, str] | None = None
     ) -> bool:
-        """Whether a start has to wait because its account's usage limit is reached; who asked may insist."""
-        park = parked(view, agent, order)
+        """Whether a start has to wait because its account's usage limit is reached, and the sender does not insist."""
+        park = parked(view, agent, overrides)
         if park is None or getattr(pending.command, "anyway", False):
             return False
         if pending.request.id in view.overtaken:
             raise Overtaken(f"{agent} waited for a usage limit to lift, and something else was asked of it meanwhile")
-        until = view.turn.now.fromtimestamp(park.until, view.turn.now.tzinfo)
-        view.turn.defer(pending, f"{agent} waits: {park.says}", until + timedelta(seconds=HELD_FOR_S))
+        until = view.time(park.until)
+        view.turn.defer(pending, f"{agent} waits: {park.says}", until + timedelta(seconds=ANSWERED_WITHIN_S))
         self.waiting.add(pending.request.id)
         view.turn.look_again_at(until)
         return True
 
-    def _queues(self, view: SpawnerView, pending: PendingCommand, agent: str) -> bool:
-        due = self._keeper.waits_for_turn(view)
+    def _must_queue(self, view: SpawnerView, pending: PendingCommand, agent: str) -> bool:
+        due = self._keeper.start_delay(view)
         if due is None:
             return False
         if pending.request.id in view.overtaken:
             raise Overtaken(f"{agent} waited for its turn to be started, and something else was asked of it meanwhile")
-        hold(view, pending, f"{agent} waits for its turn: a few agents are started at a time")
+        defer(view, pending, f"{agent} waits for its turn: a few agents are started at a time")
         view.turn.look_again_at(due)
         return True
 
     def _start_anew(self, view: SpawnerView, agent: str, launch: Callable[[], Pane]) -> Pane:
         dead = view.panes.get(agent)
         if dead is not None:
-            self._keeper.bury(view, agent, dead)
+            self._keeper.clear_dead_pane(view, agent, dead)
         return launch()
 
     def _must_be_declared(self, view: SpawnerView, agent: str) -> None:
@@ -250,18 +256,18 @@ class SessionCommands:
     def _stop(self, view: SpawnerView, pending: PendingCommand, agent: str, *, for_now: bool) -> None:
         ran = view.running(agent) is not None
         end_sessions(self._tmux, [view.panes[agent]] if agent in view.panes else [])
-        self._tell_ended(view, pending, agent, for_now=for_now)
+        self._publish_stopped(view, pending, agent, for_now=for_now)
         said = f"{agent} was stopped" if ran else f"{agent} was not running, and stays down"
         view.turn.reply(pending, said, agent=agent)
 
     def _stop_all(self, view: SpawnerView, pending: PendingCommand, *, for_now: bool) -> None:
-        found = [agent for agent in view.panes if view.known(agent).found]
+        found = [agent for agent in view.panes if view.known(agent).is_found]
         ours = {agent: pane for agent, pane in view.panes.items() if agent not in found}
         ended = [agent for agent in ours if view.running(agent)]
         end_sessions(self._tmux, list(ours.values()))
         for agent in {**dict.fromkeys(view.fleet.agents), **ours}:
             if agent not in found:
-                self._tell_ended(view, pending, agent, for_now=for_now)
+                self._publish_stopped(view, pending, agent, for_now=for_now)
         said = f"{', '.join(ended)}: stopped" if ended else "no agent was running"
         if len(found) == 1:
             said += f"; {found[0]}, which was only found, was left alone: name it to stop it"
@@ -269,18 +275,16 @@ class SessionCommands:
             said += f"; {len(found)} that were only found were left alone: name them to stop them"
         view.turn.reply(pending, said, agents=ended, left_alone=found)
 
-    def _tell_ended(self, view: SpawnerView, pending: PendingCommand, agent: str, *, for_now: bool) -> None:
+    def _publish_stopped(self, view: SpawnerView, pending: PendingCommand, agent: str, *, for_now: bool) -> None:
         known, pane = view.known(agent), view.panes.pop(agent, None)
         if for_now:
-            self.resting.add(agent)
-        wish = known.wish if for_now else Desired.STOPPED
-        order = known.order if for_now else {}
-        ended = replace(known, wish=wish, alive=False, gave_up=False, deaths=[], prompt="", order=order, resuming=None)
-        view.remember(agent, replace(ended, lost=False, held="", ended_for=""))
-        if pane is not None or known.alive or not (for_now or known.wish is Desired.STOPPED):
+            self.down_for_now.add(agent)
+        stopped = known.as_stopped()
+        view.remember(agent, stopped if for_now else replace(stopped, wish=Desired.STOPPED, overrides={}))
+        if pane is not None or known.had_session or not (for_now or known.wish is Desired.STOPPED):
             spawn = pane.spawn if pane is not None else known.spawn
-            stopped = AgentStopped(agent=agent, spawn=spawn, reason=by(pending), for_now=for_now)
-            view.turn.emit(stopped, cause=pending.request.id)
+            event = AgentStopped(agent=agent, spawn=spawn, reason=by(pending), for_now=for_now)
+            view.turn.emit(event, cause=pending.request.id)
 
     def _delete(self, view: SpawnerView, pending: PendingCommand, command: Delete) -> None:
         agent, known, pane = command.agent, view.known(command.agent), view.panes.pop(command.agent, None)
@@ -289,7 +293,8 @@ class SessionCommands:
         purged: Path | None = None
         kept = ""
         if command.purge_conversation:
-            purged = self._purge(view, agent, known.conversation) if known.conversation else None
+            conversation = known.session.conversation
+            purged = self._purge(view, agent, conversation) if conversation else None
             kept = "" if purged else "; no file of its conversation was found, so none was removed"
         self._drop(view, agent, known)
         spawn = pane.spawn if pane is not None else known.spawn
@@ -305,7 +310,7 @@ class SessionCommands:
         if command.spawn is not None:
             must_have_ended(view, agent, command.spawn)
             if pane is not None:
-                self._keeper.bury(view, agent, pane)  # it is over: nothing goes on that could be found again
+                self._keeper.clear_dead_pane(view, agent, pane)  # it is over: nothing goes on that could be found again
                 pane = None
         view.panes.pop(agent, None)
         if pane is not None:
@@ -321,21 +326,21 @@ class SessionCommands:
         view.turn.reply(pending, f"{agent} was forgotten{went_on}", agent=agent)
 
     def _drop(self, view: SpawnerView, agent: str, known: AgentMemory) -> None:
-        """Keep nothing of the agent but that it is not wanted, and how many sessions it had."""
-        view.forget(agent)
-        if agent in view.fleet.agents:
-            view.remember(agent, AgentMemory(wish=Desired.STOPPED, spawns=known.spawns + 1))
+        """Remember nothing of the agent but that it is not wanted, and how many sessions it had."""
+        forget_typing(view.turn, agent)
+        dropped = AgentMemory(wish=Desired.STOPPED, spawns=known.spawns + 1)
+        view.turn.memory.put(AGENTS, dropped if agent in view.fleet.agents else None, agent)
 
 
 def must_be_session(view: SpawnerView, agent: str, spawn: str) -> None:
-    """Whoever asks means the session that it saw, and no later one."""
+    """The sender meant the session that it saw, not a later one."""
     pane = view.panes.get(agent)
     if (newest := pane.spawn if pane is not None else view.known(agent).spawn) != spawn:
         raise Refusal(f"{agent} has another session since, {newest}: {spawn} was meant")
 
 
 def must_have_ended(view: SpawnerView, agent: str, spawn: str) -> None:
-    """Whoever has it forgotten meant a session that was over: not one that was started since."""
+    """The sender meant a session that was over, not one that was started since."""
     pane = view.panes.get(agent)
     if view.running(agent) is not None:
         raise Refusal(f"{agent} runs, and is not forgotten: only its session {spawn}, once ended, was to be")
@@ -344,13 +349,13 @@ def must_have_ended(view: SpawnerView, agent: str, spawn: str) -> None:
 
 
 def _begun(view: SpawnerView, agent: str, spawn: str) -> Pane | None:
-    """The session that runs, or the one that this very command has begun, though its program may have ended since."""
+    """The session that runs, or the one that this very command has started, even if its program has ended since."""
     pane = view.panes.get(agent)
     return pane if pane is not None and (pane.spawn == spawn or not pane.dead) else None
 
 
 def _has_run(view: SpawnerView, agent: str) -> bool:
-    """Whether it is a task that was done, or begun: it is run again only when it is asked for by name."""
+    """Whether it is a task that was started before: it runs again only when it is asked for by name."""
     return view.fleet.agents[agent].kind is AgentKind.TASK and view.known(agent).spawn is not None
 
 

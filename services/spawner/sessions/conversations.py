@@ -6,11 +6,11 @@ from the reconciler's `identified` events of this host and this session.
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from services.spawner.sessions.decision import AgentMemory
+from services.spawner.sessions.memory import AgentMemory
 from services.spawner.view import SpawnerView
 from shared.agents.transcript import READERS, TranscriptFormat, same_prompt
 from shared.contract.events.drift import Identified
@@ -25,12 +25,12 @@ CLOCKS_DIFFER_S = 1.0
 
 @dataclass(frozen=True)
 class RecordSearch:
-    """What came of looking for a text."""
+    """The result of looking for a text."""
 
     readable: bool
     """Whether the agent keeps a record that can be read."""
     conversation: str | None = None
-    """Where it was found."""
+    """The conversation in which it was found."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class RecordPlace:
     conversation: str | None
 
     def holds(self, path: Path) -> str | None:
-        """Which conversation a file holds. What could pass for an option of the agent's program is none."""
+        """The conversation in a file. An id that the agent's program could take for an option does not count."""
         found = self.reader.conversation_in(path, self.workspace)
         return found if found is not None and is_conversation(found) else None
 
@@ -59,7 +59,7 @@ class ConversationRecords:
         self._own = dict(os.environ if own is None else own)
 
     def mark(self, view: SpawnerView, agent: str) -> dict[str, Any] | None:
-        """Where the agent's records end now, by file, and when that was; None where none can be read."""
+        """How long each of the agent's records is now; None where none can be read."""
         place = self._place(view, agent)
         if place is None:
             return None
@@ -67,9 +67,9 @@ class ConversationRecords:
         return {"at": view.now, "files": {str(path): place.reader.mark(path, place.conversation) for path in paths}}
 
     def search(self, view: SpawnerView, agent: str, mark: Any, text: str) -> RecordSearch:
-        """Look for a text that was sent since the mark: in the agent's own conversation, where that is known.
+        """Look for a text that was sent since the mark, in the agent's own conversation.
 
-        The workspace's newest one counts only where it can be no other agent's.
+        Where that is not known, the newest one of the workspace counts, unless it may be another agent's.
         """
         place = self._place(view, agent)
         if place is None or mark is None:
@@ -87,23 +87,23 @@ class ConversationRecords:
         return RecordSearch(readable=True, conversation=conversation if found else None)
 
     def conversation(self, view: SpawnerView, agent: str, known: AgentMemory) -> str | None:
-        """The conversation that the agent was last in and that is still there; None when that can't be told."""
+        """The agent's last conversation, if it still exists; None when that can't be told."""
         place = self._place(view, agent)
         if place is None:
-            return known.conversation
+            return known.session.conversation
         if place.own() is not None:
             return place.conversation
         path = place.newest()
         if path is None or view.shares_workspace(agent, view.backend_name(agent), place.workspace):
             return None
         try:
-            is_its_own = path.stat().st_mtime >= known.started
+            is_its_own = path.stat().st_mtime >= known.session.started
         except OSError:
             return None
         return place.holds(path) if is_its_own else None
 
     def purge(self, view: SpawnerView, agent: str, conversation: str) -> Path | None:
-        """Remove the file of one conversation, if the agent keeps it in one of its own."""
+        """Remove the file of one conversation, if it is in a file of its own."""
         place = self._place(view, agent)
         path = place.reader.locate(place.env, place.workspace, conversation) if place else None
         if path is None or path.suffix == ".db":
@@ -119,33 +119,32 @@ class ConversationRecords:
         try:
             backend = view.backend(agent)
             reader = READERS.get(backend.transcript or "")
-            if reader is None or not known.workspace:
+            if reader is None or not known.session.workspace:
                 return None
             declared = agent in view.fleet.agents
             env = variables_of(view.fleet, agent, backend, self._own) if declared else dict(self._own)
         except MusterError:
             return None
-        return RecordPlace(reader, env, Path(known.workspace), known.conversation)
+        return RecordPlace(reader, env, Path(known.session.workspace), known.session.conversation)
 
 
 def _start(mark: Mapping[str, Any], path: Path, reader: TranscriptFormat, conversation: str) -> int | None:
-    """From where a file holds what came after the mark; None where that can't be told.
+    """The position in a file from which everything came after the mark; None where that can't be told.
 
-    A file that was not marked is read from its beginning only if it begins after the mark.
+    A file that was not marked is read from its beginning if it begins after the mark.
     """
-    files = mark.get("files", mark)  # an earlier version kept the files alone
-    if str(path) in files:
-        return int(files[str(path)])
+    if str(path) in mark["files"]:
+        return int(mark["files"][str(path)])
     begun = next((entry.time for entry in reader.entries(path, conversation) if entry.time is not None), None)
-    since = mark.get("at")
-    return 0 if begun is not None and since is not None and begun.timestamp() >= since - CLOCKS_DIFFER_S else None
+    return 0 if begun is not None and begun.timestamp() >= mark["at"] - CLOCKS_DIFFER_S else None
 
 
-def take_up(view: SpawnerView, heard: Iterable[ReceivedEvent]) -> None:
-    for each in heard:
-        found = each.envelope.data
-        if each.host != view.fleet.space.host or not isinstance(found, Identified):
+def note_identified(view: SpawnerView, events: Iterable[ReceivedEvent]) -> None:
+    """Remember the conversations that the reconciler has identified."""
+    for received in events:
+        found = received.envelope.data
+        if received.host != view.fleet.space.host or not isinstance(found, Identified):
             continue
         known = view.known(found.agent)
-        if known.spawn == found.spawn and known.conversation != found.conversation:
-            view.remember(found.agent, replace(known, conversation=found.conversation))
+        if known.spawn == found.spawn and known.session.conversation != found.conversation:
+            view.remember(found.agent, known.with_session(conversation=found.conversation))

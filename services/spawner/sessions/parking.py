@@ -1,21 +1,20 @@
-"""Accounts whose usage limit is reached: their agents are not started until it lifts, and none is blamed for ending.
+"""Accounts whose usage limit is reached: their agents are not started until it lifts, and a death does not count.
 
-The monitor asks for it and takes it back. Each park has an end of its own: nobody waits for a monitor that died.
+The monitor parks and unparks. Each park ends by itself, so that a monitor that died does not block the account.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from services.spawner.view import SpawnerView
 from shared.contract.commands import Park, Unpark
 from shared.fleet.fleet import account_of, is_concerned
-from shared.runtime.turn import PendingCommand, Turn
+from shared.runtime.memory import MemoryTable
+from shared.runtime.turn import PendingCommand
 
-PARK = "park:"
 LONGEST_S = 400 * 86_400.0
-"""No limit lasts longer, and no calendar has to be asked about what lies beyond."""
+"""No limit lasts longer; a later date may be one that no calendar has."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +25,14 @@ class Parked:
     """Only agents on these; None: all of the account."""
     reason: str = ""
 
-    @classmethod
-    def read(cls, kept: dict[str, Any]) -> "Parked":
-        models = kept.get("models")
-        return cls(kept["account"], kept["until"], None if models is None else tuple(models), kept.get("reason", ""))
-
     @property
     def says(self) -> str:
         until = datetime.fromtimestamp(self.until).astimezone()
         why = f" ({self.reason})" if self.reason else ""
         return f"the usage limit of the account {self.account!r} is reached until {until:%Y-%m-%d %H:%M:%S %Z}{why}"
+
+
+PARKS = MemoryTable("park:", Parked)
 
 
 def park(view: SpawnerView, pending: PendingCommand, command: Park) -> None:
@@ -45,7 +42,7 @@ def park(view: SpawnerView, pending: PendingCommand, command: Park) -> None:
         None if command.models is None else tuple(command.models),
         command.reason,
     )
-    view.turn.remember(_key(found.account, found.models), asdict(found))
+    view.turn.memory.put(PARKS, found, _name(found.account, found.models))
     view.turn.reply(
         pending, f"no agent of the account {command.account!r} is started until {command.until:%H:%M:%S %Z}"
     )
@@ -53,38 +50,32 @@ def park(view: SpawnerView, pending: PendingCommand, command: Park) -> None:
 
 def unpark(view: SpawnerView, pending: PendingCommand, command: Unpark) -> None:
     models = None if command.models is None else tuple(command.models)
-    key = _key(command.account, models)
-    was = view.turn.recall(key) is not None
-    view.turn.remember(key, None)
+    name = _name(command.account, models)
+    was = view.turn.memory.find(PARKS, name) is not None
+    view.turn.memory.put(PARKS, None, name)
     said = "may be started again" if was else "were free to be started all the time"
     view.turn.reply(pending, f"the agents of the account {command.account!r} {said}")
 
 
-def parked(view: SpawnerView, agent: str, order: Mapping[str, str] | None = None) -> Parked | None:
-    """What keeps an agent from being started now; of several, what lasts longest. `order`: as it is to be started."""
+def parked(view: SpawnerView, agent: str, overrides: Mapping[str, str] | None = None) -> Parked | None:
+    """The park that keeps an agent from being started; of several, the longest. `overrides` of this start, if any."""
     declared = view.fleet.agents.get(agent)
     if declared is None or agent in view.fleet.declared.services:
         return None
-    order = view.known(agent).order if order is None else order
-    account = account_of(view.fleet, agent, order.get("backend"))
-    model = order.get("model") or declared.model
-    found = [each for each in _all(view.turn) if each.account == account and is_concerned(each.models, model)]
+    overrides = view.known(agent).overrides if overrides is None else overrides
+    account = account_of(view.fleet, agent, overrides.get("backend"))
+    model = overrides.get("model") or declared.model
+    parks = view.turn.memory.all(PARKS).values()
+    found = [each for each in parks if each.account == account and is_concerned(each.models, model)]
     lasting = [each for each in found if each.until > view.now]
     return max(lasting, key=lambda each: each.until, default=None)
 
 
-def forget_past(view: SpawnerView) -> None:
-    """Keep nothing of what is over."""
-    for each in list(_all(view.turn)):
+def remove_past(view: SpawnerView) -> None:
+    for name, each in view.turn.memory.all(PARKS).items():
         if each.until <= view.now:
-            view.turn.remember(_key(each.account, each.models), None)
+            view.turn.memory.put(PARKS, None, name)
 
 
-def _all(turn: Turn) -> Iterator[Parked]:
-    for key in {**turn.memory, **turn.remembered}:
-        if key.startswith(PARK) and (kept := turn.recall(key)) is not None:
-            yield Parked.read(kept)
-
-
-def _key(account: str, models: tuple[str, ...] | None) -> str:
-    return f"{PARK}{account}" if models is None else f"{PARK}{account}:{'|'.join(sorted(models))}"
+def _name(account: str, models: tuple[str, ...] | None) -> str:
+    return account if models is None else f"{account}:{'|'.join(sorted(models))}"

@@ -1,36 +1,39 @@
 """Bringing one text into an agent's input box, whole, and submitting it once: what to do next. Pure.
 
-Every stage is remembered before it is acted on. After a crash the screen tells what had been done: a box that is empty
-was not pasted into, or was submitted; a box that holds the text was not submitted yet.
+Every stage is in the journal before it is acted on (`texts` does both). After a crash the screen tells what was done:
+an empty box was not pasted into, or was submitted; a box that holds the text was not submitted yet.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Generic, Literal, TypeVar
 
 from shared.fleet.backend import Backend
+from shared.runtime.memory import MemoryTable
 from shared.screen import ScreenReading, holds, shows_placeholder
 
 Confirmed = Literal["transcript", "screen", "none"]
 U = TypeVar("U")
 
-LOOKS_EVERY_S = 0.1
-WAITS_LOOKING_EVERY_S = 1.0
-LAGS_S = 1.0
-"""For so long after a crash, a box that seems empty may only not show yet what was pasted."""
-SHOWS_WITHIN_S = 4.0
+FIRST_LOOK_AFTER_S, LOOK_EVERY_S = 0.01, 0.1
+"""After an action, looks are twice as far apart each time, up to this."""
+LOOK_EVERY_WHILE_BLOCKED_S = 1.0
+PASTE_MAY_LAG_S = 1.0
+"""After a crash, a box may not show for so long what was pasted."""
+PASTE_SHOWS_WITHIN_S = 4.0
 """A paste that is not in the box by then did not arrive."""
-TAKES_WITHIN_S = 2.0
+SUBMIT_WORKS_WITHIN_S = 2.0
 """A text that is still in the box by then was not submitted: the key is pressed again."""
-TAKES_AT_MOST_S = 10.0
-TOLD_WITHIN_S = 4.0
-"""So long the agent's own record of the conversation is waited for."""
-LEAVES_DRAFT_AFTER_S = 12.0
-"""What nobody asked for waits so long for a person who may be typing; what stands there unchanged is left over."""
-LEFT_WITHIN_S = 2.0
+SUBMIT_WORKS_AT_MOST_S = 10.0
+"""The same, while the agent writes nothing: it may hang, and keys would pile up."""
+RECORDED_WITHIN_S = 4.0
+"""How long to wait for the text in the agent's own record."""
+DRAFT_IS_LEFT_AFTER_S = 12.0
+"""A text of Muster's own waits so long for a person who may be typing. A draft that is unchanged by then is cleared."""
+MENU_CLOSES_WITHIN_S = 2.0
 """A menu that is still there by then did not take the key."""
-CLEARS, PASTES, PRESSES, LEAVES = 12, 3, 4, 3
-"""How often each is tried."""
+MOST_CLEARS, MOST_PASTES, MOST_PRESSES, MOST_MENU_KEYS = 12, 3, 4, 3
 
 
 IT_WORKS = "the agent works by now, and the text was meant for one that is idle: it was not sent"
@@ -39,19 +42,21 @@ TAKEN_AWAY = "somebody emptied the input box while the text was in it; look whet
 
 class DeliveryStage(StrEnum):
     WAITING = "waiting"  # for an empty input box
-    PASTING = "pasting"  # the paste comes next, or was just made
+    PASTING = "pasting"  # the paste is next, or was just made
     PASTED = "pasted"  # it should appear in the box
-    TRIMMING = "trimming"  # what has to follow a placeholder is pressed next, or was just pressed
-    SUBMITTING = "submitting"  # the key comes next, or was just pressed
+    TRIMMING = "trimming"  # the key that has to follow a placeholder is next, or was just pressed
+    SUBMITTING = "submitting"  # the submit key is next, or was just pressed
     SUBMITTED = "submitted"  # the agent should have taken it
 
 
+INTENTS = (DeliveryStage.PASTING, DeliveryStage.TRIMMING, DeliveryStage.SUBMITTING)
+"""What follows these is typed; so they are committed first."""
 NOT_SENT_YET = (DeliveryStage.WAITING, DeliveryStage.PASTING, DeliveryStage.PASTED, DeliveryStage.TRIMMING)
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """How far a text has come. Kept over restarts."""
+    """How far a text has come."""
 
     id: str
     spawn: str
@@ -66,33 +71,33 @@ class Delivery:
     """When a key was last pressed to leave a menu."""
     draft: str = ""
     drafted_at: float = 0.0
-    """What somebody has in the box, and since when it is just that."""
+    """A person's draft in the box, and since when it has not changed."""
     answered: bool = False
-    """Whether a menu was answered by which the agent goes on: then the text is not needed."""
+    """Whether a menu was answered and the agent goes on by that: then the text is not needed."""
     shown: bool = False
     """Whether the box was seen to hold the text since it was pasted."""
-    mark: Any = None
-    """Where the agent's record of the conversation ended when this began."""
-
-    @classmethod
-    def read(cls, kept: dict[str, Any]) -> "Delivery":
-        return cls(**{**kept, "stage": DeliveryStage(kept["stage"])})
+    mark: Mapping[str, Any] | None = None
+    """How long the agent's records were when this began."""
 
     def to(self, stage: DeliveryStage, now: float, **changes: Any) -> "Delivery":
         return replace(self, stage=stage, since=now, **changes)
 
 
+DELIVERIES = MemoryTable("delivery:", Delivery)
+"""The text that is under way, by agent."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryWait:
-    """Nothing can be done now. With a reason, somebody should know."""
+    """Nothing can be done now. A reason is said to people."""
 
-    look_after_s: float = LOOKS_EVERY_S
+    look_after_s: float = LOOK_EVERY_S
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAct(Generic[U]):
-    """Do this, and remember how far it is then."""
+    """Do this, and remember how far the text is then."""
 
     after: U
     what: Literal["nothing", "leave", "resume", "clear", "paste", "trim", "submit"] = "nothing"
@@ -131,7 +136,7 @@ class DeliveryInput:
     press_once: bool = False
     """Whether the submit key could mean something else the second time."""
     ours: bool = True
-    """Whether this process brought the delivery to its stage: else what was begun may or may not have been done."""
+    """Whether this process brought the delivery to its stage. If not, its action may or may not have been done."""
 
     @property
     def blind(self) -> bool:
@@ -188,15 +193,15 @@ def obstacle(seen: DeliveryInput) -> str:
 
 def _withdraw(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
     """The agent works: take back what is in its box already, and give up."""
-    if seen.holds_it and delivery.clears < CLEARS:
+    if seen.holds_it and delivery.clears < MOST_CLEARS:
         return DeliveryAct(replace(delivery, clears=delivery.clears + 1), "clear")
     return DeliveryFailed(IT_WORKS)
 
 
 def _leave(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
-    if 0 <= seen.now - delivery.left_at < LEFT_WITHIN_S:
+    if 0 <= seen.now - delivery.left_at < MENU_CLOSES_WITHIN_S:
         return DeliveryWait()
-    if delivery.leaves >= LEAVES:
+    if delivery.leaves >= MOST_MENU_KEYS:
         return DeliveryFailed(
             f"{seen.reading.dialog.says if seen.reading.dialog else 'the menu'} does not take its key"
         )
@@ -210,15 +215,15 @@ def _waiting(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
     if delivery.answered and seen.reading.dialog is None:
         return Delivered("screen", answered=True)
     if reason := obstacle(seen):
-        return DeliveryWait(WAITS_LOOKING_EVERY_S if seen.reading.dialog else LOOKS_EVERY_S, reason)
+        return DeliveryWait(LOOK_EVERY_WHILE_BLOCKED_S if seen.reading.dialog else LOOK_EVERY_S, reason)
     if seen.if_idle and not seen.reading.empty and not delivery.clears:
         if delivery.draft != seen.reading.box:
             return DeliveryAct(replace(delivery, draft=seen.reading.box or "", drafted_at=seen.now))
-        if 0 <= seen.now - delivery.drafted_at < LEAVES_DRAFT_AFTER_S:
-            return DeliveryWait(WAITS_LOOKING_EVERY_S, "somebody is typing into the input box")
+        if 0 <= seen.now - delivery.drafted_at < DRAFT_IS_LEFT_AFTER_S:
+            return DeliveryWait(LOOK_EVERY_WHILE_BLOCKED_S, "somebody is typing into the input box")
     if not seen.reading.empty or (seen.blind and delivery.clears == 0):
-        if delivery.clears >= CLEARS:
-            return DeliveryWait(WAITS_LOOKING_EVERY_S, "the input box holds a text that can't be cleared")
+        if delivery.clears >= MOST_CLEARS:
+            return DeliveryWait(LOOK_EVERY_WHILE_BLOCKED_S, "the input box holds a text that can't be cleared")
         return DeliveryAct(replace(delivery, clears=delivery.clears + 1), "clear")
     return DeliveryAct(delivery.to(DeliveryStage.PASTING, seen.now))
 
@@ -226,7 +231,7 @@ def _waiting(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
 def _pasting(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
     if seen.holds_it:
         return DeliveryAct(delivery.to(DeliveryStage.PASTED, seen.now))
-    if not seen.ours and not seen.blind and 0 <= seen.now - delivery.since < LAGS_S:
+    if not seen.ours and not seen.blind and 0 <= seen.now - delivery.since < PASTE_MAY_LAG_S:
         return DeliveryWait()  # it may have been pasted
     if obstacle(seen) or not seen.reading.empty or (seen.blind and not seen.ours):
         return DeliveryAct(_anew(delivery, seen))
@@ -236,27 +241,27 @@ def _pasting(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
 def _pasted(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
     waited_s = seen.now - delivery.since
     if seen.reading.dialog is not None:
-        return DeliveryWait(WAITS_LOOKING_EVERY_S, obstacle(seen))
-    if seen.holds_it and not delivery.shown:
-        return DeliveryAct(delivery.to(DeliveryStage.PASTED, seen.now, shown=True))
+        return DeliveryWait(LOOK_EVERY_WHILE_BLOCKED_S, obstacle(seen))
     if seen.holds_it or seen.blind:
-        if waited_s < seen.backend.typing.settle_s:
-            return DeliveryWait(min(LOOKS_EVERY_S, seen.backend.typing.settle_s))
-        return DeliveryAct(
-            delivery.to(DeliveryStage.TRIMMING if seen.wants_trimming else DeliveryStage.SUBMITTING, seen.now)
-        )
-    if waited_s < SHOWS_WITHIN_S:
-        return DeliveryWait()
+        settled_s = waited_s if delivery.shown or seen.blind else 0.0
+        if settled_s >= seen.backend.typing.settle_s:
+            stage = DeliveryStage.TRIMMING if seen.wants_trimming else DeliveryStage.SUBMITTING
+            return DeliveryAct(delivery.to(stage, seen.now, shown=True))
+        if seen.holds_it and not delivery.shown:
+            return DeliveryAct(delivery.to(DeliveryStage.PASTED, seen.now, shown=True))
+        return DeliveryWait(min(LOOK_EVERY_S, seen.backend.typing.settle_s))
+    if waited_s < PASTE_SHOWS_WITHIN_S:
+        return DeliveryWait(_look_soon(waited_s))
     if delivery.shown and seen.reading.empty:
         return DeliveryFailed(TAKEN_AWAY)
-    if delivery.pastes >= PASTES:
+    if delivery.pastes >= MOST_PASTES:
         return DeliveryFailed("the text does not appear whole in the agent's input box; it was not submitted")
     return DeliveryAct(_anew(delivery, seen))
 
 
 def _trimming(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
     if seen.ours and seen.reading.box is None:
-        return DeliveryWait(WAITS_LOOKING_EVERY_S, obstacle(seen))
+        return DeliveryWait(LOOK_EVERY_WHILE_BLOCKED_S, obstacle(seen))
     if seen.ours and seen.wants_trimming:
         return DeliveryAct(delivery.to(DeliveryStage.SUBMITTING, seen.now), "trim")
     return DeliveryAct(_anew(delivery, seen))  # nothing shows whether it was pressed
@@ -268,11 +273,11 @@ def _submitting(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
     if seen.holds_it or seen.blind:
         return DeliveryAct(delivery.to(DeliveryStage.SUBMITTED, seen.now, presses=delivery.presses + 1), "submit")
     if seen.reading.box is None:
-        return DeliveryWait(WAITS_LOOKING_EVERY_S, obstacle(seen))  # the box will tell whether the key was pressed
+        return DeliveryWait(LOOK_EVERY_WHILE_BLOCKED_S, obstacle(seen))  # the box will tell whether the key was pressed
     if not seen.ours and seen.reading.empty:
         return DeliveryAct(delivery.to(DeliveryStage.SUBMITTED, seen.now))
     if seen.reading.empty:
-        return DeliveryWait() if seen.now - delivery.since < TAKES_WITHIN_S else DeliveryFailed(TAKEN_AWAY)
+        return DeliveryWait() if seen.now - delivery.since < SUBMIT_WORKS_WITHIN_S else DeliveryFailed(TAKEN_AWAY)
     return DeliveryAct(_anew(delivery, seen))
 
 
@@ -285,14 +290,18 @@ def _submitted(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
     if seen.blind:
         return Delivered("none")
     if seen.holds_it:
-        # One that has written nothing since hangs, perhaps: keys would heap up, and be taken for something else.
-        if waited_s < (TAKES_WITHIN_S if seen.wrote_at > delivery.since else TAKES_AT_MOST_S):
-            return DeliveryWait()
-        if delivery.presses >= (1 if seen.press_once else PRESSES):
+        wrote = seen.wrote_at > delivery.since
+        if waited_s < (SUBMIT_WORKS_WITHIN_S if wrote else SUBMIT_WORKS_AT_MOST_S):
+            return DeliveryWait(_look_soon(waited_s))
+        if delivery.presses >= (1 if seen.press_once else MOST_PRESSES):
             return DeliveryFailed("the agent does not take the text: it stays in the input box")
         return DeliveryAct(delivery.to(DeliveryStage.SUBMITTING, seen.now))
     if seen.recorded is None and seen.reading.empty:
         return Delivered("screen")
-    if waited_s < TOLD_WITHIN_S:
-        return DeliveryWait()
+    if waited_s < RECORDED_WITHIN_S:
+        return DeliveryWait(_look_soon(waited_s))
     return Delivered("none" if seen.reading.box and seen.reading.box.strip() else "screen")
+
+
+def _look_soon(waited_s: float) -> float:
+    return min(LOOK_EVERY_S, max(FIRST_LOOK_AFTER_S, waited_s))

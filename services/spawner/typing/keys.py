@@ -1,16 +1,16 @@
 """Keys, interrupts and answers to dialogs: pressed, and seen to have worked.
 
-What was on the screen is remembered before a key is pressed. After a crash, a key is pressed again only if exactly the
-same is still there.
+The screen is remembered before a key is pressed. After a crash, a key is pressed again only if the screen still shows
+exactly the same.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Literal
 
-from services.spawner.commands.replies import by, hold
+from services.spawner.commands.replies import by, defer
 from services.spawner.typing.delivery import (
-    WAITS_LOOKING_EVERY_S,
+    LOOK_EVERY_WHILE_BLOCKED_S,
     Delivered,
     DeliveryAct,
     DeliveryFailed,
@@ -18,25 +18,34 @@ from services.spawner.typing.delivery import (
     DeliveryWait,
     Step,
 )
+from services.spawner.typing.texts import StepResult
 from services.spawner.view import SpawnerView
 from shared.contract.commands import Approve, Deny, Interrupt, Send
 from shared.contract.events.lifecycle import AgentSent
 from shared.errors import MusterError
 from shared.fleet import Backend
 from shared.fleet.backend import Dialog
+from shared.runtime.memory import MemoryTable
 from shared.runtime.turn import PendingCommand
 from shared.screen import read_screen
 from shared.screen.signs import fingerprint
 from shared.system.tmux import NotTyped, Pane, Tmux
 
 Purpose = Literal["approve", "deny", "interrupt", "keys"]
-SERVES_WITHIN_S = 2.0
-PRESSES = 3
+KEYS_WORK_WITHIN_S = 2.0
+MOST_PRESSES = 3
+LOOK_AFTER_PRESS_S = 0.1
+REPLIES = {
+    "approve": "{agent} was told yes",
+    "deny": "{agent} was told no",
+    "interrupt": "{agent} was interrupted",
+    "keys": "the keys were pressed in {agent}",
+}
 
 
 @dataclass(frozen=True)
 class KeyPress:
-    """Kept over restarts."""
+    """How far a press has come."""
 
     id: str
     spawn: str
@@ -45,17 +54,17 @@ class KeyPress:
     pressed: bool = False
     presses: int = 0
     seen: str = ""
-    """What was on the screen."""
-
-    @classmethod
-    def read(cls, kept: dict[str, Any]) -> "KeyPress":
-        return cls(**kept)
+    """The fingerprint of the screen before the press."""
 
 
-def begin(pressing: KeyPress, seen: DeliveryInput, meant: str | None = None) -> Step[KeyPress]:
-    """Whether there is anything to press keys for; `meant` is the fingerprint of the dialog that alone is meant."""
+KEY_PRESSES = MemoryTable("keys:", KeyPress)
+"""The press that is under way, by agent."""
+
+
+def begin(press: KeyPress, seen: DeliveryInput, meant: str | None = None) -> Step[KeyPress]:
+    """Whether there is anything to press keys for. `meant` is the fingerprint of the only dialog to be answered."""
     reading = seen.reading
-    match pressing.what:
+    match press.what:
         case "approve" | "deny":
             if reading.dialog is None:
                 return DeliveryFailed("there is no dialog on the agent's screen to answer")
@@ -63,7 +72,7 @@ def begin(pressing: KeyPress, seen: DeliveryInput, meant: str | None = None) -> 
                 return DeliveryFailed(
                     f"{reading.dialog.says} is on the screen, but not the one that was meant: look again"
                 )
-            if not keys_for(pressing.what, reading.dialog):
+            if not keys_for(press.what, reading.dialog):
                 return DeliveryFailed(
                     f"{reading.dialog.says} is on the screen: only a person at the terminal should answer it"
                 )
@@ -72,80 +81,71 @@ def begin(pressing: KeyPress, seen: DeliveryInput, meant: str | None = None) -> 
                 return DeliveryFailed(f"{reading.dialog.says} is on the screen: deny it, and the agent stops")
             if not reading.working and not seen.blind:
                 return DeliveryFailed("the agent is not working, so there is nothing to interrupt")
-    return DeliveryAct(replace(pressing, seen=_print(seen)))
+    return DeliveryAct(replace(press, seen=_print(seen)))
 
 
-def advance(pressing: KeyPress, seen: DeliveryInput) -> Step[KeyPress]:
-    if pressing.what == "keys" or seen.blind:
-        done = pressing.pressed or not seen.ours  # they may have been pressed: twice would be worse than not at all
-        return Delivered("none") if done else DeliveryAct(replace(pressing, pressed=True), "submit")
-    if _served(pressing, seen):
-        if pressing.pressed or not seen.ours:
+def advance(press: KeyPress, seen: DeliveryInput) -> Step[KeyPress]:
+    if press.what == "keys" or seen.blind:
+        done = press.pressed or not seen.ours  # they may have been pressed: twice would be worse than not at all
+        return Delivered("none") if done else DeliveryAct(replace(press, pressed=True), "submit")
+    if _worked(press, seen):
+        if press.pressed or not seen.ours:
             return Delivered("screen")
         return DeliveryFailed("nothing was pressed: what was on the agent's screen has just gone away by itself")
-    if pressing.pressed and seen.now - pressing.since < SERVES_WITHIN_S:
+    if press.pressed and seen.now - press.since < KEYS_WORK_WITHIN_S:
         return DeliveryWait()
-    if pressing.presses >= PRESSES:
+    if press.presses >= MOST_PRESSES:
         return DeliveryFailed("the keys were pressed, and what was to end is still on the agent's screen")
-    return DeliveryAct(replace(pressing, pressed=True, presses=pressing.presses + 1, since=seen.now), "submit")
+    return DeliveryAct(replace(press, pressed=True, presses=press.presses + 1, since=seen.now), "submit")
 
 
 def keys_for(what: Purpose, dialog: Dialog) -> list[str]:
     return dialog.approve if what == "approve" else dialog.deny
 
 
-def _served(pressing: KeyPress, seen: DeliveryInput) -> bool:
-    if pressing.what == "interrupt":
+def _worked(press: KeyPress, seen: DeliveryInput) -> bool:
+    if press.what == "interrupt":
         return not seen.reading.working or seen.reading.dialog is not None
-    return _print(seen) != pressing.seen
+    return _print(seen) != press.seen
 
 
 def _print(seen: DeliveryInput) -> str:
     return fingerprint(seen.reading)
 
 
-AFTER_ACTING_S = 0.1
-SAID = {
-    "approve": "{agent} was told yes",
-    "deny": "{agent} was told no",
-    "interrupt": "{agent} was interrupted",
-    "keys": "the keys were pressed in {agent}",
-}
-
-
 class NotPressed(MusterError):
-    """What was to be pressed was not, or did not help."""
+    """The keys were not pressed, or did not work."""
 
 
 class KeyPresses:
     def __init__(self, tmux: Tmux) -> None:
         self._tmux = tmux
-        self._brought: dict[str, KeyPress] = {}
+        self._reached: dict[str, KeyPress] = {}
+        """As in TextDelivery."""
 
-    def step(self, view: SpawnerView, agent: str, pane: Pane, pending: PendingCommand) -> None:
-        """Go one step on; NotPressed ends it."""
+    def step(self, view: SpawnerView, agent: str, pane: Pane, pending: PendingCommand) -> StepResult:
+        """Do the next step; NotPressed ends it."""
         backend = view.backend(agent)
         screen = self._tmux.screens([pane.pane_id], styled=True).get(pane.pane_id, "")
         reading = read_screen(backend, screen)
-        kept = view.turn.recall(f"pressing:{agent}")
-        if kept is not None and kept["id"] == pending.request.id and kept["spawn"] == pane.spawn:
-            pressing = KeyPress.read(kept)
-            seen = DeliveryInput(backend, "", reading, view.now, ours=self._brought.get(agent) == pressing)
-            step = advance(pressing, seen)
+        press = view.turn.memory.find(KEY_PRESSES, agent)
+        if press is not None and (press.id, press.spawn) == (pending.request.id, pane.spawn):
+            seen = DeliveryInput(backend, "", reading, view.now, ours=self._reached.get(agent) == press)
+            step = advance(press, seen)
         else:
-            pressing = KeyPress(pending.request.id, pane.spawn or "", purpose_of(pending), view.now)
+            press = KeyPress(pending.request.id, pane.spawn or "", purpose_of(pending), view.now)
             meant = getattr(pending.command, "fingerprint", None)
-            step = begin(pressing, DeliveryInput(backend, "", reading, view.now), meant)
-        self._do(view, agent, pane, pending, pressing, step, self._keys(pending, pressing, backend, reading.dialog))
+            step = begin(press, DeliveryInput(backend, "", reading, view.now), meant)
+        return self._do(view, agent, pane, pending, press, step, self._keys(pending, press, backend, reading.dialog))
 
-    def _keys(self, pending: PendingCommand, pressing: KeyPress, backend: Backend, dialog: object) -> list[str]:
-        match pressing.what:
+    def _keys(self, pending: PendingCommand, press: KeyPress, backend: Backend, dialog: Dialog | None) -> list[str]:
+        match press.what:
             case "keys":
                 return list(getattr(pending.command, "keys", None) or [])
             case "interrupt":
                 return backend.typing.interrupt
             case _:
-                return keys_for(pressing.what, dialog) if dialog is not None else []  # type: ignore[arg-type]
+                return keys_for(press.what, dialog) if dialog is not None else []
 
     def _do(
         self,
@@ -153,49 +153,52 @@ class KeyPresses:
         agent: str,
         pane: Pane,
         pending: PendingCommand,
-        pressing: KeyPress,
+        press: KeyPress,
         step: Step[KeyPress],
         keys: list[str],
-    ) -> None:
+    ) -> StepResult:
         match step:
             case DeliveryWait(look_after_s=look_after_s):
                 view.turn.look_again_at(view.turn.now + timedelta(seconds=look_after_s))
             case DeliveryAct(after, what):
-                self._brought.pop(agent, None)
+                self._reached.pop(agent, None)
                 try:
                     if what == "submit":
                         self._tmux.press(pane.pane_id, keys, spawn=pane.spawn or "")
                 except NotTyped as error:
-                    self._brought[agent] = pressing  # surely nothing was pressed
-                    hold(view, pending, str(error))
-                    view.turn.look_again_at(view.turn.now + timedelta(seconds=WAITS_LOOKING_EVERY_S))
-                    return
+                    self._reached[agent] = press  # nothing was pressed
+                    defer(view, pending, str(error))
+                    view.turn.look_again_at(view.turn.now + timedelta(seconds=LOOK_EVERY_WHILE_BLOCKED_S))
+                    return StepResult()
                 except ValueError as error:
                     raise NotPressed(str(error)) from error
-                self._brought[agent] = after
-                view.turn.remember(f"pressing:{agent}", asdict(after))
-                view.turn.look_again_at(view.turn.now + timedelta(seconds=AFTER_ACTING_S if what == "submit" else 0.0))
+                self._reached[agent] = after
+                view.turn.memory.put(KEY_PRESSES, after, agent)
+                look_after_s = LOOK_AFTER_PRESS_S if what == "submit" else 0.0
+                view.turn.look_again_at(view.turn.now + timedelta(seconds=look_after_s))
+                return StepResult(is_intent=what == "nothing")
             case Delivered(confirmed):
                 self._forget(view, agent)
-                size = len(keys) if pressing.what == "keys" else max(1, pressing.presses)
+                size = len(keys) if press.what == "keys" else max(1, press.presses)
                 sent = AgentSent(
                     agent=agent,
                     spawn=pane.spawn or "",
-                    what=pressing.what,
+                    what=press.what,
                     size=size,
                     confirmed=confirmed,
                     reason=by(pending),
                 )
                 view.turn.emit(sent, cause=pending.request.id)
-                said = SAID[pressing.what].format(agent=agent)
+                said = REPLIES[press.what].format(agent=agent)
                 view.turn.reply(pending, said, agent=agent, confirmed=confirmed)
             case DeliveryFailed(reason):
                 self._forget(view, agent)
                 raise NotPressed(reason)
+        return StepResult()
 
     def _forget(self, view: SpawnerView, agent: str) -> None:
-        self._brought.pop(agent, None)
-        view.turn.remember(f"pressing:{agent}", None)
+        self._reached.pop(agent, None)
+        view.turn.memory.put(KEY_PRESSES, None, agent)
 
 
 def purpose_of(pending: PendingCommand) -> Purpose:

@@ -1,17 +1,23 @@
-"""Typing for people: keys and answers to dialogs first, then texts, one thing at a time for each agent."""
+"""What is to be typed into each agent: keys and answers to dialogs first, then texts, one at a time.
+
+A turn works in rounds: a round remembers what it is about to type, the turn commits that, and the next round types it.
+"""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from services.spawner.commands.replies import hold
-from services.spawner.typing.keys import KeyPresses, purpose_of
-from services.spawner.typing.texts import PendingText, TextDelivery
+from services.spawner.commands.replies import defer
+from services.spawner.typing.delivery import DELIVERIES
+from services.spawner.typing.keys import KEY_PRESSES, KeyPresses, purpose_of
+from services.spawner.typing.texts import PendingText, StepResult, TextDelivery
 from services.spawner.view import SpawnerView
 from shared.contract.commands import AgentCommand, Send
 from shared.contract.states import Desired
 from shared.fleet import AgentKind
-from shared.runtime.turn import PendingCommand
+from shared.runtime.turn import PendingCommand, Turn
 
+ROUNDS = 3
+"""How often a turn commits for typing, at most."""
 FIRST = "something else is typed into this agent first"
 
 
@@ -21,63 +27,68 @@ class TypingQueue:
         self._presses = presses
 
     def serve(self, view: SpawnerView, pending: Sequence[PendingCommand]) -> None:
-        """Go one step on with everything that is to be typed."""
+        """Do what can be done now about everything that is to be typed."""
         wanted: dict[str, list[PendingCommand]] = {}
         for each in pending:
             if isinstance(each.command, AgentCommand):
                 wanted.setdefault(each.command.agent, []).append(each)
-        prompted = [agent for agent in view.panes if view.running(agent) and view.known(agent).prompt]
-        for agent in dict.fromkeys([*wanted, *prompted]):
-            self._serve(view, agent, wanted.get(agent, []))
+        prompted = [agent for agent in view.panes if view.running(agent) and view.known(agent).session.prompt]
+        agents = list(dict.fromkeys([*wanted, *prompted]))
+        for number in range(ROUNDS):
+            if number:
+                view.turn.checkpoint()
+            agents = [agent for agent in agents if self._serve(view, agent, _open(view.turn, wanted.get(agent, [])))]
+            if not agents:
+                return
 
-    def _serve(self, view: SpawnerView, agent: str, pending: Sequence[PendingCommand]) -> None:
+    def _serve(self, view: SpawnerView, agent: str, pending: Sequence[PendingCommand]) -> bool:
+        """One round for one agent; True if it is about to type."""
         pane = view.running(agent)
         if pane is None or pane.spawn is None:
-            self._serve_nobody(view, agent, pending)
-            return
+            self._answer_without_session(view, agent, pending)
+            return False
         if agent in view.fleet.agents and view.fleet.agents[agent].kind is AgentKind.SERVICE:
             for each in pending:
                 view.turn.reply(each, f"{agent} is a side service: nobody types into it", code="refused")
-            return
+            return False
         pending = [each for each in pending if not self._is_for_another(view, each, pane.spawn)]
         presses = [each for each in pending if not _is_text(each)]
         texts = [
             PendingText.of(each.command, each) for each in pending if isinstance(each.command, Send) and _is_text(each)
         ]
-        if prompt := view.known(agent).prompt:
+        if prompt := view.known(agent).session.prompt:
             texts.insert(0, PendingText(id=f"prompt-{pane.spawn}", text=prompt))
-        under_way = self._texts.is_under_way(view, agent)
+        under_way = self._texts.under_way(view, agent)
         texts.sort(key=lambda text: text.id != under_way)
-        # Nothing comes between the stages of a text, but what answers a dialog that it waits for.
+        # Nothing comes between the stages of a text, except the answer to a dialog that blocks it.
         text_first = bool(texts) and (not presses or (texts[0].id == under_way and purpose_of(presses[0]) == "keys"))
         served: set[str] = set()
-        waits_for: str | None = None
+        text_result = press_result = StepResult()
         if text_first:
-            waits_for = self._attempt(
-                view, agent, texts[0].pending, lambda: self._texts.step(view, agent, pane, texts[0])
-            )
+            text_result = _attempt(view, agent, texts[0].pending, lambda: self._texts.step(view, agent, pane, texts[0]))
             served.add(texts[0].id)
-        if presses and (not text_first or waits_for):
-            self._attempt(view, agent, presses[0], lambda: self._presses.step(view, agent, pane, presses[0]))
+        if presses and (not text_first or text_result.waits_for):
+            press_result = _attempt(view, agent, presses[0], lambda: self._presses.step(view, agent, pane, presses[0]))
             served.add(presses[0].request.id)
-        first = f"{FIRST}, which waits: {waits_for}" if waits_for else FIRST
+        first = f"{FIRST}, which waits: {text_result.waits_for}" if text_result.waits_for else FIRST
         for each in pending:
             if each.request.id in served:
                 continue
             if isinstance(each.command, Send) and view.now - each.request.asked > each.command.wait_s:
                 view.turn.reply(each, f"it was not typed: {first}", code="refused")
             else:
-                hold(view, each, first)
+                defer(view, each, first)
+        return text_result.is_intent or press_result.is_intent
 
-    def _serve_nobody(self, view: SpawnerView, agent: str, pending: Sequence[PendingCommand]) -> None:
-        """A text waits for an agent that is about to be started again; everything else was meant for what has ended."""
+    def _answer_without_session(self, view: SpawnerView, agent: str, pending: Sequence[PendingCommand]) -> None:
+        """A text waits for an agent that is about to be restarted; everything else was meant for what has ended."""
         returns = view.wish(agent) is Desired.RUNNING and not view.known(agent).gave_up
         returns = returns and agent in view.fleet.agents and view.fleet.agents[agent].kind is not AgentKind.TASK
         for each in pending:
             in_time = isinstance(each.command, Send) and view.now - each.request.asked <= each.command.wait_s
             in_time = in_time and getattr(each.command, "spawn", None) is None
             if returns and in_time and _is_text(each):
-                hold(view, each, f"the text waits: {agent} is not running, and is about to be started again")
+                defer(view, each, f"the text waits: {agent} is not running, and is about to be started again")
                 view.turn.look_again_at(view.turn.now + timedelta(seconds=1))
             else:
                 said = f"{agent} is not running, so nothing can be typed into it; start it first"
@@ -91,13 +102,29 @@ class TypingQueue:
         view.turn.reply(pending, f"it was meant for the session {meant}, and another runs since", code="refused")
         return True
 
-    def _attempt(
-        self, view: SpawnerView, agent: str, pending: PendingCommand | None, step: Callable[[], str | None]
-    ) -> str | None:
-        waits: str | None = None
-        with view.turn.isolated(agent) if pending is None else view.turn.answering(pending):
-            waits = step()
-        return waits
+
+def is_typing(turn: Turn, agent: str, request_id: str) -> bool:
+    """Whether the typing that this command asked for has begun."""
+    under_way = (turn.memory.find(DELIVERIES, agent), turn.memory.find(KEY_PRESSES, agent))
+    return any(each is not None and each.id == request_id for each in under_way)
+
+
+def forget_typing(turn: Turn, agent: str) -> None:
+    turn.memory.put(DELIVERIES, None, agent)
+    turn.memory.put(KEY_PRESSES, None, agent)
+
+
+def _attempt(
+    view: SpawnerView, agent: str, pending: PendingCommand | None, step: Callable[[], StepResult]
+) -> StepResult:
+    result = StepResult()
+    with view.turn.isolated(agent) if pending is None else view.turn.answering(pending):
+        result = step()
+    return result
+
+
+def _open(turn: Turn, pending: Sequence[PendingCommand]) -> list[PendingCommand]:
+    return [each for each in pending if each.request.id not in turn.replied | turn.replies.keys()]
 
 
 def _is_text(pending: PendingCommand) -> bool:

@@ -1,15 +1,21 @@
-"""Texts on their way into input boxes: does what `delivery` says, and remembers each stage before acting on it."""
+"""Texts on their way into input boxes: does what `delivery` says, and remembers each stage before it acts on it.
+
+`queue` calls `step` in rounds, with a commit between a stage and the action that follows from it.
+"""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from services.spawner.commands.replies import by, hold
+from services.spawner.commands.replies import by, defer
 from services.spawner.sessions.conversations import RecordSearch
 from services.spawner.typing.delivery import (
-    WAITS_LOOKING_EVERY_S,
+    DELIVERIES,
+    FIRST_LOOK_AFTER_S,
+    INTENTS,
+    LOOK_EVERY_WHILE_BLOCKED_S,
     Confirmed,
     Delivered,
     Delivery,
@@ -30,12 +36,11 @@ from shared.runtime.turn import PendingCommand
 from shared.screen import ScreenReading, read_screen
 from shared.system.tmux import NotTyped, Pane, Tmux
 
-QUIETLY_S = 0.6
+REASON_SAID_AFTER_S = 0.6
 """A text that has waited so long says what for."""
-PROMPT_TOLD_AFTER_S = 20.0
-PROMPT_AGAIN_S = 15.0
-AFTER_ACTING_S = 0.05
-LOOKS_OFTEN_FOR_S = 5.0
+PROMPT_REASON_SAID_AFTER_S = 20.0
+PROMPT_RETRIED_AFTER_S = 15.0
+BLOCKED_IS_LOOKED_AT_OFTEN_FOR_S = 5.0
 
 SEEN_BY: Mapping[Confirmed, str] = {
     "transcript": "it is in its own record of the conversation",
@@ -48,19 +53,27 @@ class NotDelivered(MusterError):
     """A text that could not be brought to its agent."""
 
 
-class Record(Protocol):
+class Records(Protocol):
     """The agents' own records of their conversations."""
 
-    def mark(self, view: SpawnerView, agent: str) -> Any:
-        """Where the record ends now, as JSON; None where there is none that can be read."""
+    def mark(self, view: SpawnerView, agent: str) -> dict[str, Any] | None: ...
 
-    def search(self, view: SpawnerView, agent: str, mark: Any, text: str) -> RecordSearch:
-        """Look for a text that was sent since the mark."""
+    def search(self, view: SpawnerView, agent: str, mark: Mapping[str, Any] | None, text: str) -> RecordSearch: ...
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """How a step ended that neither finished nor failed."""
+
+    waits_for: str = ""
+    """What it waits for, if people should know."""
+    is_intent: bool = False
+    """Whether it is about to type, and only has to be committed before that."""
 
 
 @dataclass(frozen=True)
 class PendingText:
-    """A text that somebody sends, or (asked by nobody) the prompt that an agent is started with."""
+    """A text that somebody sends, or, without a command, the first prompt of an agent."""
 
     id: str
     text: str
@@ -85,25 +98,22 @@ class PendingText:
         )
 
 
-def waits_for_s(command: Send, pending: float) -> float:
-    """How long a text may wait for a free input box: as its sender says, else not past the time that it expires."""
+def waits_for_s(command: Send, asked: float) -> float:
+    """How long a text may wait for a free input box: as its sender says, else not past its expiry."""
     if command.expires is None or "wait_s" in command.model_fields_set:
         return command.wait_s
-    return min(command.wait_s, command.expires.timestamp() - pending)
+    return min(command.wait_s, command.expires.timestamp() - asked)
 
 
 class TextDelivery:
-    def __init__(self, tmux: Tmux, record: Record) -> None:
+    def __init__(self, tmux: Tmux, records: Records) -> None:
         self._tmux = tmux
-        self._record = record
-        self._brought: dict[str, Delivery] = {}
-        """How far this process brought each agent's text, and has not acted on yet."""
+        self._records = records
+        self._reached: dict[str, Delivery] = {}
+        """The stage to which this process brought each agent's text, and after which it has not acted yet."""
 
-    def step(self, view: SpawnerView, agent: str, pane: Pane, text: PendingText) -> str:
-        """Go one step on with a text, and say what it waits for, if anything.
-
-        NotDelivered, or any other MusterError that can't be retried, ends it.
-        """
+    def step(self, view: SpawnerView, agent: str, pane: Pane, text: PendingText) -> StepResult:
+        """Do the next step of a text. NotDelivered, or any other MusterError that is not Retryable, ends it."""
         backend = view.backend(agent)
         delivery = self._current(view, agent, pane, text, backend)
         worded = self._worded(view, agent, backend, text)
@@ -121,7 +131,7 @@ class TextDelivery:
             press_once=text.as_command,
             wrote_at=float(pane.activity),
             recorded=search.conversation is not None if search.readable else None,
-            ours=self._brought.get(agent) == delivery,
+            ours=self._reached.get(agent) == delivery,
         )
         match advance(delivery, circumstances):
             case DeliveryWait() as wait:
@@ -130,23 +140,23 @@ class TextDelivery:
                 try:
                     self._act(view, agent, pane, backend, worded, act, reading)
                 except NotTyped as error:
-                    self._brought[agent] = delivery  # surely nothing was typed
-                    return self._wait(view, agent, text, DeliveryWait(WAITS_LOOKING_EVERY_S, str(error)))
+                    self._reached[agent] = delivery  # nothing was typed
+                    return self._wait(view, agent, text, DeliveryWait(LOOK_EVERY_WHILE_BLOCKED_S, str(error)))
+                return StepResult(is_intent=act.what == "nothing" and act.after.stage in INTENTS)
             case Delivered(confirmed, answered):
                 self._finish(view, agent, pane, text, confirmed, search.conversation, answered=answered)
             case DeliveryFailed(reason):
                 self._fail(view, agent, text, reason)
-        return ""
+        return StepResult()
 
-    def is_under_way(self, view: SpawnerView, agent: str) -> str | None:
-        """The text that is in the agent's input box or on its way there, by its id: nothing may come between."""
-        kept = view.turn.recall(f"delivery:{agent}")
-        return str(kept["id"]) if kept is not None and kept["stage"] != DeliveryStage.WAITING else None
+    def under_way(self, view: SpawnerView, agent: str) -> str | None:
+        """The id of the text that is in the agent's input box or on its way there."""
+        delivery = view.turn.memory.find(DELIVERIES, agent)
+        return delivery.id if delivery is not None and delivery.stage is not DeliveryStage.WAITING else None
 
     def _current(self, view: SpawnerView, agent: str, pane: Pane, text: PendingText, backend: Backend) -> Delivery:
-        kept = view.turn.recall(f"delivery:{agent}")
-        if kept is not None and kept["id"] == text.id:
-            delivery = Delivery.read(kept)
+        delivery = view.turn.memory.find(DELIVERIES, agent)
+        if delivery is not None and delivery.id == text.id:
             if delivery.spawn == pane.spawn:
                 return delivery
             if delivery.stage in (DeliveryStage.SUBMITTING, DeliveryStage.SUBMITTED):
@@ -154,12 +164,12 @@ class TextDelivery:
                 raise NotDelivered("the agent's session ended while the text was submitted; look whether it arrived")
         if not text.as_command:
             must_be_no_command(backend.typing, text.text)
-        return Delivery(text.id, pane.spawn or "", view.now, mark=self._record.mark(view, agent))
+        return Delivery(text.id, pane.spawn or "", view.now, mark=self._records.mark(view, agent))
 
     def _worded(self, view: SpawnerView, agent: str, backend: Backend, text: PendingText) -> str:
         if not needs_file(backend, text.text):
             return completed(backend.typing, text.text)
-        workspace = Path(view.known(agent).workspace or view.panes[agent].path)
+        workspace = Path(view.known(agent).session.workspace or view.panes[agent].path)
         return backend.typing.by_file.replace("{prompt_file}", write_message(workspace, text.id, text.text))
 
     def _search(
@@ -167,24 +177,25 @@ class TextDelivery:
     ) -> RecordSearch:
         if delivery.stage in (DeliveryStage.WAITING, DeliveryStage.PASTING) or text.as_command:
             return RecordSearch(readable=False)
-        return self._record.search(view, agent, delivery.mark, worded)
+        return self._records.search(view, agent, delivery.mark, worded)
 
-    def _wait(self, view: SpawnerView, agent: str, text: PendingText, wait: DeliveryWait) -> str:
-        begun = text.pending.request.asked if text.pending else view.known(agent).started
-        look_after_s = wait.look_after_s if view.now - begun < LOOKS_OFTEN_FOR_S else WAITS_LOOKING_EVERY_S
-        view.turn.look_again_at(view.turn.now + timedelta(seconds=look_after_s if wait.reason else wait.look_after_s))
+    def _wait(self, view: SpawnerView, agent: str, text: PendingText, wait: DeliveryWait) -> StepResult:
+        begun = text.pending.request.asked if text.pending else view.known(agent).session.started
+        is_recent = view.now - begun < BLOCKED_IS_LOOKED_AT_OFTEN_FOR_S
+        look_after_s = wait.look_after_s if is_recent or not wait.reason else LOOK_EVERY_WHILE_BLOCKED_S
+        view.turn.look_again_at(view.turn.now + timedelta(seconds=look_after_s))
         if not wait.reason:
-            return ""
+            return StepResult()
         if text.pending is None:
-            if view.now - view.known(agent).started > PROMPT_TOLD_AFTER_S:
+            if view.now - begun > PROMPT_REASON_SAID_AFTER_S:
                 view.turn.degrade(f"the first prompt of {agent} waits: {wait.reason}")
-            return wait.reason
+            return StepResult(wait.reason)
         waited_s = view.now - text.pending.request.asked
         if waited_s > text.wait_s:
             raise NotDelivered(f"the text was not delivered: {wait.reason}")
-        if waited_s > QUIETLY_S:
-            hold(view, text.pending, f"the text waits: {wait.reason}")
-        return wait.reason
+        if waited_s > REASON_SAID_AFTER_S:
+            defer(view, text.pending, f"the text waits: {wait.reason}")
+        return StepResult(wait.reason)
 
     def _act(
         self,
@@ -197,7 +208,7 @@ class TextDelivery:
         reading: ScreenReading,
     ) -> None:
         spawn = pane.spawn or ""
-        self._brought.pop(agent, None)  # whatever comes of it: it must not be taken for something not done yet
+        self._reached.pop(agent, None)  # whatever happens now, the action counts as possibly done
         match act.what:
             case "leave":
                 self._tmux.press(pane.pane_id, reading.leave, spawn=spawn)
@@ -211,10 +222,12 @@ class TextDelivery:
                 self._tmux.press(pane.pane_id, backend.typing.after_placeholder, spawn=spawn)
             case "submit":
                 self._tmux.press(pane.pane_id, backend.typing.submit, spawn=spawn)
-        self._brought[agent] = act.after
-        view.turn.remember(f"delivery:{agent}", asdict(act.after))
-        pause_s = 0.0 if act.what == "nothing" else AFTER_ACTING_S
-        view.turn.look_again_at(view.turn.now + timedelta(seconds=pause_s))
+        self._reached[agent] = act.after
+        view.turn.memory.put(DELIVERIES, act.after, agent)
+        look_after_s = FIRST_LOOK_AFTER_S
+        if act.what == "nothing":
+            look_after_s = backend.typing.settle_s if act.after.stage is DeliveryStage.PASTED else 0.0
+        view.turn.look_again_at(view.turn.now + timedelta(seconds=look_after_s))
 
     def _finish(
         self,
@@ -229,8 +242,8 @@ class TextDelivery:
     ) -> None:
         self._forget(view, agent)
         known = view.known(agent)
-        if conversation is not None and known.conversation is None:
-            view.remember(agent, replace(known, conversation=conversation))
+        if conversation is not None and known.session.conversation is None:
+            view.remember(agent, known.with_session(conversation=conversation))
         what: Literal["text", "prompt", "keys"] = "keys" if answered else "text" if text.pending else "prompt"
         sent = AgentSent(
             agent=agent,
@@ -242,7 +255,7 @@ class TextDelivery:
         )
         view.turn.emit(sent, cause=text.pending.request.id if text.pending else None)
         if text.pending is None:
-            view.remember(agent, replace(view.known(agent), prompt=""))
+            view.remember(agent, view.known(agent).with_session(prompt=""))
             return
         said = f"{agent} has the text ({SEEN_BY[confirmed]})"
         if answered:
@@ -254,8 +267,8 @@ class TextDelivery:
         if text.pending is not None:
             raise NotDelivered(reason)
         view.turn.degrade(f"{agent} did not get its first prompt: {reason}; it is tried again")
-        view.turn.look_again_at(view.turn.now + timedelta(seconds=PROMPT_AGAIN_S))
+        view.turn.look_again_at(view.turn.now + timedelta(seconds=PROMPT_RETRIED_AFTER_S))
 
     def _forget(self, view: SpawnerView, agent: str) -> None:
-        self._brought.pop(agent, None)
-        view.turn.remember(f"delivery:{agent}", None)
+        self._reached.pop(agent, None)
+        view.turn.memory.put(DELIVERIES, None, agent)

@@ -50,29 +50,11 @@ def same(lives: Lives, before: dict[str, Pane]) -> dict[str, Pane]:
     return now
 
 
-@pytest.mark.parametrize("known_to_earlier_version", [False, True])
-def test_an_older_pane_is_joined_to_an_agents(lives: Lives, *, known_to_earlier_version: bool) -> None:
+def test_an_older_pane_is_joined_to_an_agents(lives: Lives) -> None:
     with lives.life("services.spawner"):
         before = both(lives)
         lives.settle()
-        if known_to_earlier_version:
-            run(
-                lives,
-                "set-option",
-                "-u",
-                "-t",
-                "=one:",
-                "@muster_own",
-                ";",
-                "join-pane",
-                "-d",
-                "-s",
-                "%0",
-                "-t",
-                "=one:",
-            )
-        else:
-            run(lives, "join-pane", "-d", "-s", "%0", "-t", "=one:")
+        run(lives, "join-pane", "-d", "-s", "%0", "-t", "=one:")
         now = same(lives, before)
         assert (now["one"].session, now["one"].own) == ("one", before["one"].pane_id)
 

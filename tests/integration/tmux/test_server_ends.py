@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from shared.messaging.journal import Journal
+from services.spawner.sessions.memory import FLEET_RESTARTS
 from tests.fixtures.broker import wait_until
 from tests.fixtures.lives import Lives
 
@@ -53,14 +53,6 @@ def wait_for_conversations(lives: Lives) -> None:
     wait_until(lambda: len(lives.heard()) >= len(NAMES), "a record of each conversation", 30)
 
 
-def memory(lives: Lives) -> dict[str, Any]:
-    journal = Journal(lives.fleet.journal, "spawner")
-    try:
-        return dict(journal.memory())
-    finally:
-        journal.close()
-
-
 def screens(lives: Lives) -> list[str]:
     return list(lives.tmux.screens([pane.pane_id for pane in lives.sessions()]).values())
 
@@ -77,9 +69,8 @@ def assert_nobody_is_blamed(lives: Lives, first: dict[str, str]) -> None:
     assert {data["reason"] for data in restarted} == {"its tmux server had ended"}
     begun = {data["agent"]: data["conversation"] for data in told if data["kind"] == "spawned"}
     assert {data["agent"]: data["conversation"] for data in restarted} == begun, "they take up where they were"
-    kept = memory(lives)
-    assert [kept[f"agent:{name}"]["deaths"] for name in NAMES] == [[]] * len(NAMES)
-    assert "restarts" not in kept, "the fleet's limit is for failures"
+    assert [lives.remembered(name).deaths for name in NAMES] == [()] * len(NAMES)
+    assert FLEET_RESTARTS.key() not in lives.memory(), "the fleet's limit is for failures"
 
 
 def test_all_come_back_when_their_server_is_killed(make: Make) -> None:
@@ -132,7 +123,7 @@ def test_starts_after_it_are_spread_out(make: Make) -> None:
         first = wait_for_all(lives)
         kill_server(lives)
         wait_for_all(lives, but=first)
-    created = sorted(memory(lives)[f"agent:{name}"]["started"] for name in NAMES)
+    created = sorted(lives.remembered(name).session.started for name in NAMES)
     assert created[-1] - created[0] >= 0.4 * (len(NAMES) - 1) - 0.1
 
 
@@ -160,7 +151,7 @@ def test_one_session_that_is_killed_still_counts(make: Make) -> None:
         subprocess.run(["tmux", "-L", lives.socket, "kill-session", "-t", "=builder"], check=True)
         wait_until(lambda: (now := spawns(lives)) and now != first, "it runs again")
         lives.settle()
-    assert len(memory(lives)["agent:builder"]["deaths"]) == 1
+    assert len(lives.remembered().deaths) == 1
 
 
 def test_what_was_adopted_is_not_started_again(make: Make) -> None:
@@ -169,7 +160,7 @@ def test_what_was_adopted_is_not_started_again(make: Make) -> None:
     with lives.life("services.spawner"):
         assert lives.answer(lives.ask("adopt", agent="helper", session="theirs"))["ok"]
         kill_server(lives)
-        wait_until(lambda: memory(lives)["agent:helper"]["alive"] is False, "it is noticed")
+        wait_until(lambda: not lives.remembered("helper").had_session, "it is noticed")
         lives.settle()
         lives.settle()
         assert lives.sessions() == []

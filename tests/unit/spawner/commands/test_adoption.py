@@ -1,16 +1,15 @@
 """Which pane is taken over, and what is refused: a sentence for each."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from services.spawner.commands.adoption import chosen_pane, must_be_free
 from services.spawner.commands.replies import Refusal
-from services.spawner.sessions.decision import AgentMemory
+from services.spawner.sessions.memory import AgentMemory, Origin
 from shared.contract.commands import Adopt
 from shared.system.tmux import Pane
-from tests.unit.spawner.samples import pane, view
+from tests.unit.spawner.samples import ended, pane, remembered, view
 
 SHELL, SLEEP, CAT = pane("%1", command="bash"), pane("%2", command="sleep"), pane("%3", command="cat")
 OURS = {"agent": "other", "spawn": "s1", "fleet": "f"}
@@ -107,7 +106,7 @@ def test_a_window_in_two_sessions_is_meant_in_the_one_that_was_named(tmp_path: P
 
 @pytest.mark.parametrize(
     ("agent", "known"),
-    [("builder", AgentMemory()), ("helper", AgentMemory(spawn="s", alive=True, adopted=True))],
+    [("builder", AgentMemory()), ("helper", remembered("s", origin=Origin.ADOPTED))],
     ids=["declared", "running"],
 )
 def test_what_is_found_takes_no_name_that_is_in_use(tmp_path: Path, agent: str, known: AgentMemory) -> None:
@@ -118,17 +117,17 @@ def test_what_is_found_takes_no_name_that_is_in_use(tmp_path: Path, agent: str, 
 
 
 def test_a_name_of_what_was_adopted_before_and_ended_is_free(tmp_path: Path) -> None:
-    ended = AgentMemory(spawn="s", adopted=True)
-    for known in ({"helper": ended}, {"helper": replace(ended, found=True)}, {}):
+    adopted = ended("s", origin=Origin.ADOPTED)
+    for known in ({"helper": adopted}, {"helper": ended("s", origin=Origin.FOUND)}, {}):
         must_be_free(view(tmp_path, known=known), adopt(found=True))
     with pytest.raises(Refusal, match="in use"):
-        must_be_free(view(tmp_path, known={"helper": replace(ended, alive=True)}), adopt(found=True))
+        must_be_free(view(tmp_path, known={"helper": remembered("s", origin=Origin.ADOPTED)}), adopt(found=True))
 
 
 def test_a_declared_name_that_a_person_gave_to_another_is_not_free(tmp_path: Path) -> None:
     itself = Adopt(agent="builder", session="builder", found=True)
     with pytest.raises(Refusal, match="in use"):
-        must_be_free(view(tmp_path, known={"builder": AgentMemory(spawn="s", adopted=True)}), itself)
+        must_be_free(view(tmp_path, known={"builder": ended("s", origin=Origin.ADOPTED)}), itself)
 
 
 def test_the_declared_agent_itself_may_be_found(tmp_path: Path) -> None:
@@ -137,6 +136,6 @@ def test_the_declared_agent_itself_may_be_found(tmp_path: Path) -> None:
         itself = Adopt(agent="builder", session="builder", backend=backend, found=True)
         must_be_free(view(tmp_path), itself)
         with pytest.raises(Refusal, match="in use"):
-            must_be_free(view(tmp_path, known={"builder": AgentMemory(spawn="s", alive=True)}), itself)
+            must_be_free(view(tmp_path, known={"builder": remembered("s")}), itself)
     with pytest.raises(Refusal, match="in use"):
         must_be_free(view(tmp_path), Adopt(agent="builder", session="builder", backend="cat", found=True))

@@ -7,8 +7,8 @@ import pytest
 
 from services.spawner.commands.replies import Refusal
 from services.spawner.commands.sessions import must_have_ended
-from services.spawner.sessions.decision import AgentMemory
-from tests.unit.spawner.samples import pane, view
+from services.spawner.sessions.memory import Origin
+from tests.unit.spawner.samples import ended, pane, view
 
 OURS: dict[str, Any] = {"agent": "helper", "fleet": "f"}
 
@@ -23,7 +23,7 @@ OURS: dict[str, Any] = {"agent": "helper", "fleet": "f"}
 )
 def test_what_was_not_meant_is_refused(tmp_path: Path, newest: str, shown: str | None, said: str) -> None:
     panes = {"helper": pane(spawn=shown, **OURS)} if shown else {}
-    now = view(tmp_path, known={"helper": AgentMemory(spawn=newest, adopted=True)}, panes=panes)
+    now = view(tmp_path, known={"helper": ended(newest, origin=Origin.ADOPTED)}, panes=panes)
     with pytest.raises(Refusal, match=said):
         must_have_ended(now, "helper", "s1")
 
@@ -31,12 +31,12 @@ def test_what_was_not_meant_is_refused(tmp_path: Path, newest: str, shown: str |
 def test_a_later_session_that_has_ended_was_not_meant(tmp_path: Path) -> None:
     panes = {"helper": pane(spawn="s2", dead=True, **OURS)}
     with pytest.raises(Refusal, match="another session since, s2"):
-        must_have_ended(view(tmp_path, known={"helper": AgentMemory(spawn="s1")}, panes=panes), "helper", "s1")
+        must_have_ended(view(tmp_path, known={"helper": ended("s1")}, panes=panes), "helper", "s1")
 
 
 @pytest.mark.parametrize("panes", [{}, {"helper": pane(spawn="s1", dead=True, **OURS)}], ids=["gone", "dead"])
 def test_what_has_ended_is_forgotten(tmp_path: Path, panes: dict[str, Any]) -> None:
-    now = view(tmp_path, known={"helper": AgentMemory(spawn="s1")}, panes=panes)
+    now = view(tmp_path, known={"helper": ended("s1")}, panes=panes)
     must_have_ended(now, "helper", "s1")
     with pytest.raises(Refusal, match="another session since, s1"):
         must_have_ended(now, "helper", "s0")

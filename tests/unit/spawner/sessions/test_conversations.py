@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 
 from services.spawner.service import Spawner
-from services.spawner.sessions.conversations import take_up
-from services.spawner.sessions.decision import AgentMemory
+from services.spawner.sessions.conversations import note_identified
 from shared.contract.envelope import AgentEvent, Envelope
 from shared.contract.events.drift import Identified, SessionMissing, StaleId
 from shared.contract.services import entry_of
 from shared.contract.topics import AGENT_DRIFT
 from shared.messaging.cursors import ReceivedEvent
-from tests.unit.spawner.samples import view
+from tests.unit.spawner.samples import remembered, view
 
-KNOWN = AgentMemory(spawn="s2", alive=True, conversation="before")
+KNOWN = remembered("s2", conversation="before")
 
 
 def heard(event: AgentEvent, host: str = "box") -> ReceivedEvent:
@@ -43,8 +42,8 @@ def test_it_follows_the_drifts() -> None:
 
 def test_the_conversation_that_an_agent_went_on_to_is_remembered(tmp_path: Path) -> None:
     now = view(tmp_path, known={"builder": KNOWN})
-    take_up(now, [heard(identified("between")), heard(identified("after"))])
-    assert now.known("builder") == AgentMemory(spawn="s2", alive=True, conversation="after")
+    note_identified(now, [heard(identified("between")), heard(identified("after"))])
+    assert now.known("builder") == remembered("s2", conversation="after")
 
 
 @pytest.mark.parametrize(
@@ -61,5 +60,5 @@ def test_the_conversation_that_an_agent_went_on_to_is_remembered(tmp_path: Path)
 )
 def test_all_else_changes_nothing(tmp_path: Path, told: ReceivedEvent) -> None:
     now = view(tmp_path, known={"builder": KNOWN})
-    take_up(now, [told])
-    assert now.turn.remembered == {}
+    note_identified(now, [told])
+    assert now.turn.memory.changes == {}

@@ -4,7 +4,6 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,11 @@ from typing import Any
 import pytest
 
 from services.spawner.sessions.conversations import ConversationRecords
-from services.spawner.sessions.decision import AgentMemory
+from services.spawner.sessions.memory import AgentMemory, Origin
 from services.spawner.typing.texts import PendingText, TextDelivery
 from services.spawner.view import SpawnerView
 from tests.fakes.tmux import FakeTmux
-from tests.unit.spawner.samples import pane, view
+from tests.unit.spawner.samples import pane, remembered, view
 
 RULE = "─" * 80
 EMPTY_BOX = f"{RULE}\n❯\xa0\n{RULE}\n  ? for shortcuts"
@@ -44,10 +43,10 @@ class Workspace:
         os.utime(path, (self.wrote, self.wrote))
 
     def view(self, conversation: str | None, *, alone: bool = False) -> SpawnerView:
-        known = AgentMemory(spawn="s1", alive=True, workspace=str(self.place), backend="claude", adopted=True)
-        there: Mapping[str, AgentMemory] = {"a": replace(known, conversation=conversation)}
+        known = remembered(workspace=str(self.place), backend="claude", origin=Origin.ADOPTED)
+        there: Mapping[str, AgentMemory] = {"a": known.with_session(conversation=conversation)}
         if not alone:
-            there = {**there, "b": replace(known, spawn="s2", conversation="bbbb")}
+            there = {**there, "b": known.with_session(spawn="s2", conversation="bbbb")}
         return view(self.home, known=there, panes={name: pane() for name in there})
 
     def found(self, now: SpawnerView, mark: Any, text: str) -> tuple[bool, str | None]:
@@ -108,16 +107,6 @@ def test_an_older_conversation_that_becomes_the_newest_is_not_read_from_its_begi
     assert work.found(now, mark, "go on") == (True, "new")
 
 
-def test_what_an_earlier_version_marked_is_still_read(work: Workspace) -> None:
-    work.say("aaaa", "hello")
-    now = work.view("aaaa")
-    mark = work.records.mark(now, "a")
-    assert mark is not None
-    work.say("aaaa", "go on")
-    assert work.found(now, mark["files"], "go on") == (True, "aaaa")
-    assert work.found(now, json.loads(json.dumps(mark)), "go on") == (True, "aaaa")
-
-
 @pytest.mark.parametrize(("known", "after"), [("aaaa", "aaaa"), (None, "cccc")])
 def test_a_text_tells_a_conversation_only_where_none_was_known(work: Workspace, known: str | None, after: str) -> None:
     now, tmux, text = work.view(known, alone=True), FakeTmux(), PendingText("t1", "go on")
@@ -136,4 +125,4 @@ def test_a_text_tells_a_conversation_only_where_none_was_known(work: Workspace, 
     work.say(after, "go on", at=now.now)
     texts.step(now, "a", tmux.panes["a"], text)
     assert [getattr(event, "confirmed", "") for event, _ in now.turn.emitted] == ["transcript"]
-    assert now.known("a").conversation == after
+    assert now.known("a").session.conversation == after

@@ -1,7 +1,6 @@
 """What the spawner does about one agent: a table for each situation."""
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +8,6 @@ from services.spawner.sessions.decision import (
     REFUSED,
     SERVER_ENDED,
     Action,
-    AgentMemory,
     ClaimSession,
     ClearDeadPane,
     KeepRules,
@@ -19,9 +17,24 @@ from services.spawner.sessions.decision import (
     Start,
     decide,
 )
+from services.spawner.sessions.memory import (
+    AGENTS,
+    AgentMemory,
+    Ended,
+    Exited,
+    GivenUp,
+    LostWithServer,
+    NeverStarted,
+    Origin,
+    Paused,
+    Phase,
+    RefusedToResume,
+    Running,
+)
 from shared.contract.states import Desired
 from shared.fleet import RestartPolicy
 from shared.system.tmux import Pane
+from tests.unit.spawner.samples import ended, remembered
 
 POLICY = RestartPolicy()
 NOW = 1_000.0
@@ -58,8 +71,8 @@ def actions(
 
 
 NEW = AgentMemory()
-ALIVE = AgentMemory(spawn="s1", alive=True)
-DOWN = AgentMemory(spawn="s1", alive=False)
+ALIVE = remembered()
+DOWN = ended()
 DEAD = pane(dead=True, status=3)
 
 
@@ -71,7 +84,7 @@ def test_a_wanted_agent_is_started() -> None:
 
 
 def test_an_agent_that_is_not_wanted_is_left_alone() -> None:
-    for known in (NEW, ALIVE, DOWN, AgentMemory(spawn="s1", deaths=[NOW - 1])):
+    for known in (NEW, ALIVE, DOWN, ended(deaths=[NOW - 1])):
         assert actions(known, STOPPED) == []
 
 
@@ -88,8 +101,8 @@ def test_a_session_that_is_known_is_left_alone(wish: Desired) -> None:
 
 
 @pytest.mark.parametrize("wish", [RUNNING, STOPPED])
-@pytest.mark.parametrize("known", [NEW, DOWN, replace(ALIVE, spawn="s0"), AgentMemory(spawn="s1", gave_up=True)])
-def test_a_session_that_was_started_but_never_told_is_claimed(known: AgentMemory, wish: Desired) -> None:
+@pytest.mark.parametrize("known", [NEW, DOWN, remembered("s0"), remembered(phase=GivenUp())])
+def test_a_session_that_was_started_but_never_published_is_claimed(known: AgentMemory, wish: Desired) -> None:
     assert actions(known, wish, pane()) == [ClaimSession(pane())]
 
 
@@ -97,7 +110,7 @@ def test_a_session_that_was_started_but_never_told_is_claimed(known: AgentMemory
 
 
 def test_a_session_that_is_gone_is_started_again_after_a_wait() -> None:
-    died = replace(DOWN, deaths=[NOW])
+    died = ended(deaths=[NOW])
     assert actions(ALIVE) == [NoteDeath(died), LookAgain(NOW + 1)]
     assert actions(died, now=NOW + 0.9) == [LookAgain(NOW + 1)]
     assert actions(died, now=NOW + 1) == [Start("its session had ended", attempt=1, replaces="s1")]
@@ -108,40 +121,40 @@ def test_without_a_wait_it_is_started_at_once() -> None:
     assert [type(each) for each in actions(ALIVE, rules=rules)] == [NoteDeath, Start]
 
 
-def test_a_program_that_ended_is_buried_and_started_again() -> None:
+def test_a_program_that_ended_is_cleared_away_and_started_again() -> None:
     assert actions(ALIVE, seen=DEAD) == [
         ClearDeadPane(DEAD),
-        NoteDeath(replace(DOWN, deaths=[NOW])),
+        NoteDeath(ended(deaths=[NOW])),
         LookAgain(NOW + 1),
     ]
 
 
-def test_a_program_that_ended_before_it_was_told_is_a_death_too() -> None:
+def test_a_program_that_ended_before_it_was_published_is_a_death_too() -> None:
     unknown = pane("s2", dead=True)
     assert actions(DOWN, seen=unknown) == [
         ClearDeadPane(unknown),
-        NoteDeath(replace(DOWN, deaths=[NOW])),
+        NoteDeath(ended(deaths=[NOW])),
         LookAgain(NOW + 1),
     ]
 
 
-def test_a_first_session_that_ended_before_it_was_told_is_a_death_too() -> None:
-    """The spawner died between starting it and telling of it."""
-    died = AgentMemory(spawn="s1", deaths=[NOW])
+def test_a_first_session_that_ended_before_it_was_published_is_a_death_too() -> None:
+    """The spawner died between starting and publishing it."""
+    died = ended(deaths=[NOW])
     assert actions(NEW, seen=DEAD) == [ClearDeadPane(DEAD), NoteDeath(died), LookAgain(NOW + 1)]
 
 
-def test_a_program_that_ended_and_is_not_wanted_is_only_buried() -> None:
+def test_a_program_that_ended_and_is_not_wanted_is_only_cleared_away() -> None:
     assert actions(ALIVE, STOPPED, DEAD) == [ClearDeadPane(DEAD)]
 
 
 def test_a_death_that_was_noted_is_not_noted_again() -> None:
-    died = AgentMemory(spawn="s1", deaths=[NOW])
+    died = ended(deaths=[NOW])
     assert actions(died, seen=DEAD, now=NOW + 0.5) == [ClearDeadPane(DEAD), LookAgain(NOW + 1)]
 
 
 def test_it_is_given_up_when_it_dies_too_often() -> None:
-    known = replace(ALIVE, deaths=[NOW - second for second in (5.0, 4.0, 3.0, 2.0, 1.0)])
+    known = remembered(deaths=[NOW - second for second in (5.0, 4.0, 3.0, 2.0, 1.0)])
     noted, given_up = actions(known)
     assert isinstance(noted, NoteDeath)
     assert given_up == ReportGaveUp("it died 6 times within 60 s; 5 restarts are allowed")
@@ -150,15 +163,15 @@ def test_it_is_given_up_when_it_dies_too_often() -> None:
 
 @pytest.mark.parametrize("seen", [None, DEAD])
 def test_what_was_given_up_stays_down(seen: Pane | None) -> None:
-    known = AgentMemory(spawn="s1", deaths=[NOW] * 6, gave_up=True)
+    known = remembered(phase=GivenUp(), deaths=[NOW] * 6)
     assert actions(known, seen=seen, now=NOW + 1e6) == ([ClearDeadPane(DEAD)] if seen else [])
 
 
 def test_a_clock_that_was_set_back_does_not_keep_an_agent_down() -> None:
     """The death in the future is remembered as one of now, else it would be one of now at every look."""
     now = NOW - 3_600
-    noted, look_again = actions(AgentMemory(spawn="s1", deaths=[NOW]), now=now)
-    assert noted == NoteDeath(AgentMemory(spawn="s1", deaths=[now]))
+    noted, look_again = actions(ended(deaths=[NOW]), now=now)
+    assert noted == NoteDeath(ended(deaths=[now]))
     assert look_again == LookAgain(now + 1)
     assert isinstance(noted, NoteDeath)
     assert actions(noted.known, now=now + 1) == [Start("its session had ended", attempt=1, replaces="s1")]
@@ -179,26 +192,26 @@ def test_a_task_that_ended_is_not_started_again(seen: Pane | None) -> None:
     assert actions(DOWN, rules=TASK) == []
 
 
-def test_a_task_that_ended_before_it_was_told_is_not_started_again() -> None:
+def test_a_task_that_ended_before_it_was_published_is_not_started_again() -> None:
     """Its work may be done."""
-    buried, noted = actions(NEW, seen=DEAD, rules=TASK)
-    assert (buried, noted) == (ClearDeadPane(DEAD), NoteDeath(DOWN))
+    cleared, noted = actions(NEW, seen=DEAD, rules=TASK)
+    assert (cleared, noted) == (ClearDeadPane(DEAD), NoteDeath(DOWN))
     assert actions(DOWN, rules=TASK) == []
 
 
 def test_a_task_that_found_no_conversation_begins_a_new_one() -> None:
-    known = replace(ALIVE, resumed=True, started=NOW - 1)
+    known = remembered(resumed=True, started=NOW - 1)
     *_, start = actions(known, seen=DEAD, rules=TASK)
     assert start == Start(f"{REFUSED}; it began a new one", attempt=0, replaces=known.spawn, fresh=True)
 
 
 # --- a conversation that can't be taken up ---
 
-RESUMED = AgentMemory(spawn="s1", alive=True, resumed=True, started=NOW - 2, conversation="c1")
+RESUMED = remembered(resumed=True, started=NOW - 2, conversation="c1")
 
 
 def test_after_a_refusal_a_new_conversation_is_begun_at_once() -> None:
-    known = replace(RESUMED, alive=False, resumed=False, conversation=None, refused="s1", deaths=[NOW])
+    known = remembered(phase=RefusedToResume(), started=NOW - 2, deaths=[NOW])
     assert actions(RESUMED, seen=DEAD) == [
         ClearDeadPane(DEAD),
         NoteDeath(known),
@@ -219,7 +232,7 @@ def test_a_new_conversation_that_has_to_wait_for_its_turn_is_still_a_new_one() -
     assert actions(noted.known, now=NOW + 1) == [
         Start(f"{REFUSED}; it began a new one", attempt=0, replaces="s1", fresh=True),
     ]
-    later = replace(noted.known, spawn="s2", alive=True)
+    later = replace(noted.known.with_session(spawn="s2"), phase=Running())
     died = actions(later, now=NOW + 100)[0]
     assert isinstance(died, NoteDeath)
     assert actions(died.known, now=NOW + 101) == [Start("its session had ended", attempt=1, replaces="s2")]
@@ -228,9 +241,9 @@ def test_a_new_conversation_that_has_to_wait_for_its_turn_is_still_a_new_one() -
 @pytest.mark.parametrize(
     ("known", "seen"),
     [
-        (replace(RESUMED, resumed=False), DEAD),
-        (replace(RESUMED, started=NOW - 21), DEAD),
-        (replace(RESUMED, started=NOW + 60), DEAD),
+        (RESUMED.with_session(resumed=False), DEAD),
+        (RESUMED.with_session(started=NOW - 21), DEAD),
+        (RESUMED.with_session(started=NOW + 60), DEAD),
         (RESUMED, pane(dead=True, status=0)),
         (RESUMED, pane(dead=True, status=-9)),
         (RESUMED, pane(dead=True, status=None)),
@@ -243,7 +256,7 @@ def test_other_ends_are_no_refusal(known: AgentMemory, seen: Pane | None) -> Non
     done = actions(known, seen=seen)
     assert not any(isinstance(each, Start | ReportGaveUp) for each in done)
     (noted,) = [each for each in done if isinstance(each, NoteDeath)]
-    assert (noted.known.conversation, noted.known.deaths) == ("c1", [NOW])
+    assert (noted.known.session.conversation, noted.known.deaths) == ("c1", (NOW,))
 
 
 def test_refusals_count_as_deaths() -> None:
@@ -251,13 +264,13 @@ def test_refusals_count_as_deaths() -> None:
     known, starts = ALIVE, 0
     now, resumes = NOW, False
     while not known.gave_up:
-        known = replace(known, resumed=resumes, started=now, alive=True)
+        known = replace(known.with_session(resumed=resumes, started=now), phase=Running())
         for action in actions(known, seen=DEAD, now=now):
             match action:
                 case NoteDeath(known):
                     pass
                 case ReportGaveUp():
-                    known = replace(known, gave_up=True)
+                    known = known.as_given_up()
                 case Start(fresh=fresh):
                     starts, resumes = starts + 1, not fresh
                 case LookAgain(when):
@@ -269,29 +282,77 @@ def test_refusals_count_as_deaths() -> None:
 # --- memory ---
 
 
-@pytest.mark.parametrize("wish", [None, RUNNING, STOPPED])
-def test_what_is_known_is_read_back_as_it_was_kept(wish: Desired | None) -> None:
-    known = AgentMemory(
-        wish=wish, spawn="s1", alive=True, deaths=[1.0, 2.0], gave_up=True, refused="s0", order={"dir": "x"}
+PHASES: list[Phase] = [
+    NeverStarted(),
+    Running(),
+    Exited("s1", needs_person="log it in"),
+    Ended("asked for"),
+    LostWithServer(),
+    RefusedToResume(),
+    Paused("log it in"),
+    GivenUp(refused=True),
+]
+
+
+@pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.name)
+def test_what_is_remembered_is_read_back_as_it_was_kept(phase: Phase) -> None:
+    known = replace(
+        remembered(phase=phase, deaths=[1.0, 2.0], origin=Origin.FOUND, conversation="c1"),
+        wish=STOPPED,
+        overrides={"dir": "x"},
     )
-    assert AgentMemory.read(json.loads(json.dumps(asdict(known)))) == known
-    assert AgentMemory.read(asdict(AgentMemory())) == AgentMemory()
+    assert AGENTS.load(AGENTS.dump(known)) == known
 
 
-def test_nothing_kept_is_nothing_known() -> None:
-    assert AgentMemory.read(None) == AgentMemory()
-    assert AgentMemory.read({}) == AgentMemory()
+def test_a_person_who_asks_for_an_agent_wipes_its_slate_clean() -> None:
+    after = {phase.name: remembered(phase=phase, deaths=[NOW]).as_wanted() for phase in PHASES}
+    assert {name: known.phase for name, known in after.items()} == {
+        "never_started": NeverStarted(),
+        "running": Running(),
+        "exited": Exited("s1"),
+        "ended": Ended(),
+        "lost_with_server": LostWithServer(),
+        "refused_to_resume": RefusedToResume(),
+        "paused": Ended(),
+        "given_up": RefusedToResume(),
+    }
+    assert all((known.wish, known.deaths) == (RUNNING, ()) for known in after.values())
 
 
-def test_what_another_version_kept_is_passed_over() -> None:
-    assert AgentMemory.read({"spawn": "s1", "mood": "good"}) == AgentMemory(spawn="s1")
+def test_an_agent_that_was_stopped_has_no_session_and_no_deaths() -> None:
+    for phase in PHASES:
+        stopped = remembered(phase=phase, deaths=[NOW], prompt="build").as_stopped()
+        assert not stopped.had_session
+        assert (stopped.gave_up, stopped.deaths, stopped.session.prompt) == (False, (), "")
+    assert remembered(phase=GivenUp()).as_stopped().phase == Ended()
+
+
+# --- a person has to act ---
+
+NOT_LOGGED_IN = "its program ended: it is not logged in; log it in, then start it again"
+
+
+def test_an_agent_that_needs_a_person_is_given_up_with_what_it_needs() -> None:
+    exited = remembered(phase=Exited("s1", NOT_LOGGED_IN))
+    cleared, noted, gave_up = actions(exited, seen=DEAD)
+    assert cleared == ClearDeadPane(DEAD)
+    assert noted == NoteDeath(remembered(phase=Paused(NOT_LOGGED_IN), deaths=[NOW]))
+    assert gave_up == ReportGaveUp(NOT_LOGGED_IN)
+
+
+def test_a_conversation_outlives_a_login_that_has_run_out() -> None:
+    """Its program ends at once, as one that has no such conversation does."""
+    exited = replace(RESUMED, phase=Exited("s1", NOT_LOGGED_IN))
+    _, noted, _ = actions(exited, seen=DEAD)
+    assert isinstance(noted, NoteDeath)
+    assert noted.known.session.conversation == "c1"
 
 
 # --- the tmux server ends, or the machine ---
 
 
-IN_FIRST = replace(ALIVE, server="1-100", deaths=[NOW - 5])
-GONE_WITH_IT = replace(IN_FIRST, alive=False, lost=True, server_ended=NOW)
+IN_FIRST = remembered(server="1-100", deaths=[NOW - 5])
+GONE_WITH_IT = replace(IN_FIRST, phase=LostWithServer(), server_ended=NOW)
 
 
 @pytest.mark.parametrize("server", [None, "1-200", "2-100"], ids=["none", "later", "another"])
@@ -305,8 +366,8 @@ def test_what_went_with_its_server_is_started_again_without_blame(server: str | 
     ("known", "seen"),
     [
         (IN_FIRST, None),
-        (replace(IN_FIRST, server=""), None),
-        (replace(IN_FIRST, buried="s1"), None),
+        (IN_FIRST.with_session(server=""), None),
+        (replace(IN_FIRST, phase=Exited("s1")), None),
         (IN_FIRST, DEAD),
     ],
     ids=["same server", "not known which", "seen to have ended", "ended there"],
@@ -314,36 +375,29 @@ def test_what_went_with_its_server_is_started_again_without_blame(server: str | 
 def test_any_other_death_counts(known: AgentMemory, seen: Pane | None) -> None:
     server = "1-100" if known == IN_FIRST and seen is None else None
     (noted,) = [each for each in decide(known, RUNNING, seen, RULES, NOW, server) if isinstance(each, NoteDeath)]
-    assert (noted.known.deaths, noted.known.lost) == ([NOW - 5, NOW], False)
+    assert (noted.known.deaths, noted.known.phase) == ((NOW - 5, NOW), Ended())
 
 
 @pytest.mark.parametrize(("ago", "counts"), [(1.0, True), (POLICY.burst_s, True), (POLICY.burst_s + 1, False)])
 def test_a_server_that_ends_again_soon_counts(ago: float, *, counts: bool) -> None:
-    known = replace(IN_FIRST, deaths=[], server_ended=NOW - ago)
+    known = replace(IN_FIRST, deaths=(), server_ended=NOW - ago)
     (noted,) = [each for each in decide(known, RUNNING, None, RULES, NOW, None) if isinstance(each, NoteDeath)]
-    assert (noted.known.deaths, noted.known.lost) == (([NOW], False) if counts else ([], True))
+    assert (noted.known.deaths, noted.known.phase) == (((NOW,), Ended()) if counts else ((), LostWithServer()))
     assert noted.known.server_ended == NOW
 
 
 def test_a_server_that_ends_in_the_future_is_one_before_the_clock_was_set_back() -> None:
-    known = replace(IN_FIRST, deaths=[], server_ended=NOW + 1_000)
+    known = replace(IN_FIRST, deaths=(), server_ended=NOW + 1_000)
     (noted, _) = decide(known, RUNNING, None, RULES, NOW, None)
     assert isinstance(noted, NoteDeath)
-    assert noted.known.lost
+    assert noted.known.phase == LostWithServer()
 
 
 def test_what_is_run_once_is_not_started_again_with_a_new_server() -> None:
-    noted = NoteDeath(replace(IN_FIRST, alive=False))
+    noted = NoteDeath(replace(IN_FIRST, phase=Ended()))
     assert list(decide(IN_FIRST, RUNNING, None, TASK, NOW, None)) == [noted]
 
 
-def test_who_is_not_wanted_or_was_given_up_stays_down_with_a_new_server() -> None:
+def test_an_agent_that_is_not_wanted_or_was_given_up_stays_down_with_a_new_server() -> None:
     assert list(decide(IN_FIRST, STOPPED, None, RULES, NOW, None)) == []
-    assert list(decide(replace(IN_FIRST, gave_up=True), RUNNING, None, RULES, NOW, None)) == []
-
-
-def test_what_an_earlier_version_kept_can_be_read() -> None:
-    newer = {"found", "piped_elsewhere", "server", "server_ended", "lost"}
-    kept = {name: value for name, value in json.loads(json.dumps(asdict(ALIVE))).items() if name not in newer}
-    assert AgentMemory.read(kept) == ALIVE
-    assert AgentMemory.read({**kept, "from_a_later_one": 1}) == ALIVE
+    assert list(decide(replace(IN_FIRST, phase=GivenUp()), RUNNING, None, RULES, NOW, None)) == []

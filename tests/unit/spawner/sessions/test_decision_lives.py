@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from services.spawner.sessions.decision import (
     Action,
-    AgentMemory,
     ClaimSession,
     ClearDeadPane,
     KeepRules,
@@ -17,8 +16,10 @@ from services.spawner.sessions.decision import (
     Start,
     decide,
 )
+from services.spawner.sessions.memory import AgentMemory, LostWithServer, Running
 from shared.fleet import RestartPolicy
 from shared.system.tmux import Pane
+from tests.unit.spawner.samples import remembered
 from tests.unit.spawner.sessions.test_decision import POLICY, RUNNING, pane
 
 
@@ -49,15 +50,15 @@ class Life:
         if len(done) < crashes_after:
             self.known = kept
         else:
-            buried = [each.pane.spawn for each in done if isinstance(each, ClearDeadPane)]
-            self.left_no_trace |= any(spawn != self.known.spawn for spawn in buried)
+            cleared = [each.pane.spawn for each in done if isinstance(each, ClearDeadPane)]
+            self.left_no_trace |= any(spawn != self.known.spawn for spawn in cleared)
         return done
 
     def _carry_out(self, action: Action, known: AgentMemory) -> AgentMemory:
         match action:
             case ClaimSession(found):
                 self.claimed += 1
-                return replace(known, spawn=found.spawn, alive=True)
+                return replace(known.with_session(spawn=found.spawn), phase=Running())
             case ClearDeadPane():
                 self.pane = None
             case NoteDeath(noted):
@@ -66,12 +67,11 @@ class Life:
                 assert self.pane is None
                 self.starts.append(self.now)
                 self.pane = pane(f"s{len(self.starts)}")
-                return replace(
-                    known, spawn=self.pane.spawn, alive=True, started=self.now, resumed=action.replaces is not None
-                )
+                session = {"spawn": self.pane.spawn, "started": self.now, "resumed": action.replaces is not None}
+                return replace(known.with_session(**session), phase=Running())
             case ReportGaveUp():
                 self.gave_up += 1
-                return replace(known, gave_up=True)
+                return known.as_given_up()
             case LookAgain(when):
                 assert when > self.now
         return known
@@ -138,7 +138,7 @@ def test_it_is_given_up_at_most_once_and_never_started_after(
 
 @given(policies, moments)
 @settings(max_examples=200)
-def test_a_crash_at_any_point_ends_with_one_session_that_was_told(
+def test_a_crash_at_any_point_ends_with_one_session_that_was_published(
     policy: RestartPolicy, moments: list[tuple[str, float]]
 ) -> None:
     """The world may be ahead of the memory; looking again brings them together."""
@@ -149,13 +149,13 @@ def test_a_crash_at_any_point_ends_with_one_session_that_was_told(
     life.look()
     assert life.known.gave_up or life.pane is not None
     if life.pane is not None and not life.known.gave_up:
-        assert (life.known.spawn, life.known.alive) == (life.pane.spawn, True)
+        assert (life.known.spawn, life.known.phase) == (life.pane.spawn, Running())
 
 
 @given(moments)
 @settings(max_examples=200)
 def test_a_task_has_one_session_whatever_happens(moments: list[tuple[str, float]]) -> None:
-    """Even if the spawner crashes between starting it and telling of it."""
+    """Even if the spawner crashes between starting and publishing it."""
     life = Life(POLICY, once=True)
     live(life, moments, crashes=True)
     assert len(life.starts) <= 1 or life.left_no_trace
@@ -195,14 +195,15 @@ def test_a_server_that_ends_again_and_again_is_forgiven_once_in_a_while(
 ) -> None:
     """No more deaths count than servers ended soon after another, and no burst of them is left out."""
     rules = KeepRules(policy)
-    known, now, ended, counted = AgentMemory(spawn="s0", alive=True, server="server 0"), 1_000.0, -1e9, 0
+    known, now, ended, counted = remembered("s0", server="server 0"), 1_000.0, -1e9, 0
     for number, pause in enumerate(pauses):
         now += pause
         (noted, *_) = decide(known, RUNNING, None, rules, now, f"server {number + 1}")
         assert isinstance(noted, NoteDeath)
         counted += now - ended <= policy.burst_s
-        assert noted.known.lost == (now - ended > policy.burst_s)
+        assert isinstance(noted.known.phase, LostWithServer) == (now - ended > policy.burst_s)
         assert len(noted.known.deaths) <= counted
         ended = now
         # It is started again at once, as if nothing ever held it up.
-        known = replace(noted.known, spawn=f"s{number + 1}", alive=True, lost=False, server=f"server {number + 1}")
+        session = {"spawn": f"s{number + 1}", "server": f"server {number + 1}"}
+        known = replace(noted.known.with_session(**session), phase=Running())

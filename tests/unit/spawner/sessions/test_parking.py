@@ -1,15 +1,15 @@
 """Accounts whose usage limit is reached: who is not started, until when, and who insists."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from services.spawner.sessions.decision import AgentMemory, KeepRules, LookAgain, NoteDeath, ReportGaveUp, Start, decide
-from services.spawner.sessions.parking import forget_past, park, parked, unpark
+from services.spawner.sessions.decision import KeepRules, LookAgain, NoteDeath, ReportGaveUp, Start, decide
+from services.spawner.sessions.memory import AgentMemory, Ended, Paused
+from services.spawner.sessions.parking import park, parked, remove_past, unpark
 from services.spawner.view import SpawnerView
 from shared.contract.commands import Park, Unpark
 from shared.contract.states import Desired
@@ -17,6 +17,7 @@ from shared.fleet import RestartPolicy, load_fleet
 from shared.messaging.intake import request_of
 from shared.runtime.memory import Memory
 from shared.runtime.turn import PendingCommand, Turn
+from tests.unit.spawner.samples import ended, remembered
 from tests.unit.spawner.sessions.test_decision import pane
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -50,7 +51,7 @@ def test_an_account_is_parked_until_its_time_or_until_it_is_free(tmp_path: Path)
     assert who(now) == ["one", "two"]
     later = view(tmp_path, now.turn.remembered, UNTIL)
     assert who(later) == []
-    forget_past(later)
+    remove_past(later)
     assert later.turn.remembered == {"park:acme": None}
     assert who(carried_out(now, Unpark(account="acme"))) == []
 
@@ -76,7 +77,7 @@ def test_of_several_the_longest_counts(tmp_path: Path) -> None:
 # --- what the keeper does about it ---
 
 RULES = KeepRules(RestartPolicy())
-ALIVE = AgentMemory(spawn="s1", alive=True)
+ALIVE, DOWN = remembered(), ended()
 
 
 def actions(known: AgentMemory, until: float | None, seen: Any = None, now: float = 1_000.0) -> list[Any]:
@@ -85,16 +86,16 @@ def actions(known: AgentMemory, until: float | None, seen: Any = None, now: floa
 
 def test_nobody_is_started_while_its_account_is_parked() -> None:
     assert actions(AgentMemory(), 5_000.0) == [LookAgain(5_000.0)]
-    assert actions(replace(ALIVE, alive=False), 5_000.0) == [LookAgain(5_000.0)]
-    assert [type(each) for each in actions(replace(ALIVE, alive=False), None)] == [Start]
+    assert actions(DOWN, 5_000.0) == [LookAgain(5_000.0)]
+    assert [type(each) for each in actions(DOWN, None)] == [Start]
 
 
 def test_nobody_is_blamed_for_ending_then() -> None:
     noted, waits = actions(ALIVE, 5_000.0)
     assert isinstance(noted, NoteDeath)
-    assert (noted.known.deaths, noted.known.alive, waits) == ([], False, LookAgain(5_000.0))
+    assert (noted.known.deaths, noted.known.phase, waits) == ((), Ended(), LookAgain(5_000.0))
     noted, *_ = actions(ALIVE, None)
-    assert noted.known.deaths == [1_000.0]
+    assert noted.known.deaths == (1_000.0,)
 
 
 def test_what_runs_is_left_alone() -> None:
@@ -102,7 +103,6 @@ def test_what_runs_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("until", [None, 5_000.0])
-def test_who_ended_over_its_login_is_given_up_at_once(until: float | None) -> None:
-    held = replace(ALIVE, alive=False, held="its program ended: it is not logged in; log it in, then start it again")
-    assert actions(held, until) == [ReportGaveUp(held.held)]
-    assert held.as_wanted().held == ""
+def test_an_agent_that_needs_a_login_is_given_up_at_once(until: float | None) -> None:
+    reason = "its program ended: it is not logged in; log it in, then start it again"
+    assert actions(remembered(phase=Paused(reason)), until) == [ReportGaveUp(reason)]

@@ -1,17 +1,18 @@
 """Delivering a text, step by step and against a pretended agent that is slow, asks, and is typed into by others."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from services.spawner.typing.delivery import (
-    CLEARS,
-    LEAVES,
-    LEAVES_DRAFT_AFTER_S,
-    PASTES,
-    PRESSES,
+    DELIVERIES,
+    DRAFT_IS_LEFT_AFTER_S,
+    MOST_CLEARS,
+    MOST_MENU_KEYS,
+    MOST_PASTES,
+    MOST_PRESSES,
     Delivered,
     Delivery,
     DeliveryAct,
@@ -68,7 +69,7 @@ STEPS = [
     (at(DeliveryStage.WAITING), seen("   "), ("nothing", DeliveryStage.PASTING)),
     (at(DeliveryStage.WAITING), seen("an old prompt"), ("clear", DeliveryStage.WAITING)),
     (at(DeliveryStage.WAITING), seen(TEXT), ("clear", DeliveryStage.WAITING)),
-    (at(DeliveryStage.WAITING, clears=CLEARS), seen("stuck"), ("wait, told", None)),
+    (at(DeliveryStage.WAITING, clears=MOST_CLEARS), seen("stuck"), ("wait, told", None)),
     (at(DeliveryStage.WAITING), seen(dialog=True), ("wait, told", None)),
     (at(DeliveryStage.WAITING), seen(None), ("wait, told", None)),
     (at(DeliveryStage.WAITING), seen("", working=True), ("nothing", DeliveryStage.PASTING)),
@@ -94,7 +95,7 @@ STEPS = [
     (at(DeliveryStage.PASTED, since=99.0, shown=True), seen("", recorded=True), ("done transcript", None)),
     (at(DeliveryStage.PASTED, since=99.0), seen("run the"), ("wait", None)),
     (at(DeliveryStage.PASTED, since=90.0), seen("run the"), ("nothing", DeliveryStage.WAITING)),
-    (at(DeliveryStage.PASTED, since=90.0, pastes=PASTES), seen("run the"), ("fail", None)),
+    (at(DeliveryStage.PASTED, since=90.0, pastes=MOST_PASTES), seen("run the"), ("fail", None)),
     (at(DeliveryStage.PASTED, since=90.0), seen(dialog=True), ("wait, told", None)),
     (at(DeliveryStage.PASTED, since=99.0), seen("", backend=BLIND), ("nothing", DeliveryStage.SUBMITTING)),
     # the key comes next, or was pressed before a crash
@@ -122,7 +123,7 @@ STEPS = [
         seen(TEXT, wrote_at=88.0),
         ("nothing", DeliveryStage.SUBMITTING),
     ),
-    (at(DeliveryStage.SUBMITTED, since=90.0, presses=PRESSES), seen(TEXT), ("fail", None)),
+    (at(DeliveryStage.SUBMITTED, since=90.0, presses=MOST_PRESSES), seen(TEXT), ("fail", None)),
     (at(DeliveryStage.SUBMITTED, since=90.0, presses=1), seen(TEXT, press_once=True), ("fail", None)),
     (at(DeliveryStage.SUBMITTED), seen("", backend=BLIND), ("done none", None)),
 ]
@@ -143,7 +144,7 @@ def test_a_dialog_is_named_to_who_waits() -> None:
 
 def test_a_delivery_is_kept_whole() -> None:
     delivery = at(DeliveryStage.PASTED, clears=2, pastes=1, presses=3, mark={"offset": 7})
-    assert Delivery.read(asdict(delivery)) == delivery
+    assert DELIVERIES.load(DELIVERIES.dump(delivery)) == delivery
 
 
 # --- the whole way, with accidents ---
@@ -261,7 +262,7 @@ def test_what_somebody_is_typing_is_not_wiped_by_what_nobody_asked_for() -> None
     more = advance(step.after, seen("half a thought more", if_idle=True, now=105.0))
     assert isinstance(more, DeliveryAct)
     assert more.after.drafted_at == 105.0
-    left = seen("half a thought", if_idle=True, now=100.0 + LEAVES_DRAFT_AFTER_S)
+    left = seen("half a thought", if_idle=True, now=100.0 + DRAFT_IS_LEFT_AFTER_S)
     assert what(advance(step.after, left))[0] == "clear"
     assert what(advance(at(DeliveryStage.WAITING), seen("half a thought")))[0] == "clear", (
         "what somebody sends comes first"
@@ -278,7 +279,7 @@ def test_a_menu_is_left_only_where_that_is_meant() -> None:
 def test_a_menu_that_stays_is_given_up() -> None:
     step = advance(at(DeliveryStage.WAITING, leaves=1, left_at=99.0), menu(leaves_menu=True))
     assert what(step) == ("wait", None)
-    assert what(advance(at(DeliveryStage.WAITING, leaves=LEAVES), menu(leaves_menu=True))) == ("fail", None)
+    assert what(advance(at(DeliveryStage.WAITING, leaves=MOST_MENU_KEYS), menu(leaves_menu=True))) == ("fail", None)
 
 
 def test_a_menu_that_offers_to_go_on_is_answered_instead_of_the_text() -> None:
