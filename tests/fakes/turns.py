@@ -4,7 +4,9 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from shared.contract.commands import VERBS, Command, Reply
@@ -55,12 +57,19 @@ class TurnDriver:
         after: float = 0.0,
         commits: bool = True,
     ) -> Turn:
-        """One whole turn, `after` so many seconds. Without `commits` the service is killed at its end."""
+        """One whole turn, `after` so many seconds, with all that it said, before and after its checkpoints.
+
+        Without `commits` the service is killed at its end; what it had committed by checkpoints stays.
+        """
         self.now += timedelta(seconds=after)
         turn = self.begin(*commands, events=events, poll=poll)
+        committed: list[Turn] = []
+        turn.commit = partial(self._checkpoint, committed)
         step(turn)
         if commits:
             self.commit(turn)
+        for earlier in reversed(committed):
+            _prepend(turn, earlier)
         return turn
 
     def begin(self, *commands: Command, events: Sequence[ReceivedEvent] = (), poll: bool = False) -> Turn:
@@ -82,6 +91,19 @@ class TurnDriver:
     def commit(self, turn: Turn) -> None:
         """Everything that was said, in one transaction."""
         _refuse_late(turn)
+        self._write(turn)
+
+    def _checkpoint(self, committed: list[Turn], turn: Turn) -> None:
+        """Commit, and leave the turn empty, as the runtime does; keep aside what it had said."""
+        self._write(turn)
+        turn.memory.committed()
+        committed.append(copy(turn))
+        turn.events, turn.emitted, turn.states, turn.cleared, turn.outgoing, turn.effects = [], [], [], [], [], []
+        turn.replied = turn.replied | turn.replies.keys()
+        turn.replies, turn.deferred = {}, {}
+
+    def _write(self, turn: Turn) -> None:
+        assert not turn.replied & turn.replies.keys(), "one command, one final answer"
         turn.deferred = {
             key: (request, reply, until)
             for key, (request, reply, until) in turn.deferred.items()
@@ -106,8 +128,15 @@ def received(writer: DocumentWriter, event: Event, *, seq: int, time: datetime) 
     return ReceivedEvent(host, row, row.read(payload))
 
 
+def _prepend(turn: Turn, earlier: Turn) -> None:
+    turn.events, turn.emitted = [*earlier.events, *turn.events], [*earlier.emitted, *turn.emitted]
+    turn.states, turn.cleared = [*earlier.states, *turn.states], [*earlier.cleared, *turn.cleared]
+    turn.outgoing, turn.effects = [*earlier.outgoing, *turn.outgoing], [*earlier.effects, *turn.effects]
+    turn.replies, turn.deferred = {**earlier.replies, **turn.replies}, {**earlier.deferred, **turn.deferred}
+
+
 def _refuse_late(turn: Turn) -> None:
     taken_up = {pending.request.id for pending in turn.commands}
     for pending in turn.late_commands:
-        if pending.request.id not in taken_up | turn.replies.keys():
+        if pending.request.id not in taken_up | turn.replied | turn.replies.keys():
             turn.reply(pending, "it waited too long for its owner", code="expired")

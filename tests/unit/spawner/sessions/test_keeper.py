@@ -1,0 +1,171 @@
+"""Keeping sessions turn by turn: what is started, published and remembered, and in which order."""
+
+from dataclasses import replace
+
+from services.spawner.sessions.keeper import DEAD_PANE_STAYS_S, EXIT_STATUS_WITHIN_S
+from services.spawner.sessions.memory import Ended, Exited, GivenUp, Origin, Running
+from shared.contract.commands import Adopt, Spawn, Stop
+from shared.contract.events.lifecycle import AgentExited, AgentGaveUp, AgentRestarted, AgentSpawned
+from tests.unit.spawner.conftest import MakeWorld
+from tests.unit.spawner.world import QUICK_RESTART, SpawnerWorld
+
+
+def started(make: MakeWorld, **declared: object) -> SpawnerWorld:
+    world = make({"restart": QUICK_RESTART, **declared})
+    world.turn()
+    return world
+
+
+def dies(world: SpawnerWorld, status: int = 1, screen: str = "") -> None:
+    world.exits(status, screen)
+    world.turn()
+    world.turn(after=DEAD_PANE_STAYS_S)
+
+
+def test_a_declared_agent_is_started_and_published(make: MakeWorld) -> None:
+    world = started(make)
+    (event,) = world.events
+    pane = world.tmux.panes["builder"]
+    assert isinstance(event, AgentSpawned)
+    assert (event.spawn, event.pane, event.pid) == (pane.spawn, pane.pane_id, pane.pid)
+    assert (world.known().phase, world.known().spawn) == (Running(), pane.spawn)
+
+
+def test_a_session_that_was_started_before_a_crash_is_claimed_and_not_started_twice(make: MakeWorld) -> None:
+    world = make()
+    world.turn(commits=False)
+    spawn = world.tmux.panes["builder"].spawn
+    world.restarts()
+    world.turn()
+    assert world.tmux.panes["builder"].spawn == spawn == world.known().spawn
+    assert world.kinds() == ["spawned"]
+
+
+def test_a_dead_pane_stays_until_its_exit_was_published(make: MakeWorld) -> None:
+    world = started(make)
+    spawn = world.known().spawn or ""
+    world.exits(3, "boom\n")
+    world.turn()
+    assert world.kinds() == ["spawned"], "others may look at it first"
+    world.turn(after=DEAD_PANE_STAYS_S)
+    assert isinstance(exited := world.events[-1], AgentExited)
+    assert (exited.spawn, exited.exit_status, exited.last_words) == (spawn, 3, "boom")
+    assert world.known().phase == Exited(spawn)
+    assert world.tmux.panes["builder"].dead, "only the pane knows how it ended: it goes after the commit"
+    world.turn()
+    assert "builder" not in world.tmux.panes
+    assert world.known().phase == Ended()
+    world.turn()
+    assert world.kinds() == ["spawned", "exited", "restarted"]
+
+
+def test_an_exit_is_published_once_over_a_crash(make: MakeWorld) -> None:
+    world = started(make)
+    dies(world)
+    for _ in range(2):  # it is killed each time before it can commit what it cleared away
+        world.turn(commits=False)
+        world.restarts()
+    world.turn()
+    world.turn()
+    assert world.kinds() == ["spawned", "exited", "restarted"]
+
+
+def test_tmux_may_not_know_the_exit_status_at_once(make: MakeWorld) -> None:
+    world = started(make)
+    world.tmux.panes["builder"] = replace(world.tmux.panes["builder"], dead=True)
+    world.turn()
+    world.turn(after=DEAD_PANE_STAYS_S)
+    assert world.kinds() == ["spawned"]
+    world.turn(after=EXIT_STATUS_WITHIN_S)
+    assert isinstance(exited := world.events[-1], AgentExited)
+    assert exited.exit_status is None
+
+
+def test_a_session_that_vanished_is_restarted_and_says_what_it_replaces(make: MakeWorld) -> None:
+    world = started(make)
+    first = world.known().spawn
+    world.tmux.panes.clear()
+    world.opens("mine")  # the server lives
+    world.turn()
+    world.turn()
+    assert isinstance(restarted := world.events[-1], AgentRestarted)
+    assert (restarted.replaces, restarted.attempt) == (first, 1)
+    assert restarted.spawn == world.tmux.panes["builder"].spawn != first
+
+
+def test_an_agent_that_dies_too_often_is_given_up_once(make: MakeWorld) -> None:
+    world = started(make)
+    for _ in range(6):
+        if "builder" in world.tmux.panes:
+            dies(world)
+        world.turn()
+        world.turn()
+    assert world.kinds().count("restarted") == 2
+    assert world.kinds().count("gave_up") == 1
+    assert world.known().phase == GivenUp()
+
+
+def test_a_person_who_asks_for_it_gives_it_new_chances(make: MakeWorld) -> None:
+    world = started(make, **{"restart": {**QUICK_RESTART, "burst": 0}})
+    dies(world)
+    world.turn()
+    world.turn()
+    assert world.known().gave_up
+    assert world.reply(Spawn(agent="builder", id="c1")).ok
+    assert (world.known().phase, world.known().deaths) == (Running(), ())
+
+
+def test_an_agent_that_has_to_be_logged_in_is_given_up_with_its_reason(make: MakeWorld) -> None:
+    world = started(make)
+    rule = "─" * 20
+    dies(world, 1, f"> heard: login\n! not logged in\n{rule}\n› \x1b[2mtype a message\x1b[0m\n{rule}\n  demo agent")
+    world.turn()
+    world.turn()
+    assert isinstance(gave_up := world.events[-1], AgentGaveUp)
+    assert "it is not logged in; log it in, then start it again" in gave_up.reason
+    assert "builder" not in world.tmux.panes
+
+
+def test_an_agent_that_was_stopped_stays_down(make: MakeWorld) -> None:
+    world = started(make)
+    assert world.reply(Stop(agent="builder", id="c1")).said == "builder was stopped"
+    world.turns_for(5)
+    assert (world.kinds(), world.known().phase) == (["spawned", "stopped"], Ended())
+
+
+def test_a_fleet_that_goes_down_leaves_its_wishes_as_they_are(make: MakeWorld) -> None:
+    world = started(make)
+    world.reply(Stop(agent="builder", id="c1", for_now=True))
+    world.turns_for(2)
+    assert world.tmux.panes == {}
+    world.restarts()
+    world.turn()
+    assert "builder" in world.tmux.panes
+
+
+def test_many_starts_are_spread_out(make: MakeWorld) -> None:
+    world = make(agents={f"agent-{number}": {} for number in range(4)}, start={"at_once": 2, "gap_s": 1})
+    world.turn()
+    assert len(world.tmux.panes) == 2
+    world.turn(after=1)
+    assert len(world.tmux.panes) == 3
+
+
+def test_one_odd_agent_costs_the_others_nothing(make: MakeWorld) -> None:
+    world = make(agents={"odd": {"backend": "missing"}}, backends={"missing": {"binary": "no-such-program"}})
+    turn = world.turn()
+    assert "builder" in world.tmux.panes
+    assert turn.trouble.startswith("odd: ")
+    assert "no-such-program" in turn.trouble
+
+
+def test_an_adopted_session_is_not_restarted(make: MakeWorld) -> None:
+    world = make()
+    world.turn()
+    world.opens("theirs")
+    reply = world.reply(Adopt(agent="helper", session="theirs", backend="demo", id="c1"))
+    assert reply.ok, reply.said
+    assert world.known("helper").session.origin is Origin.ADOPTED
+    del world.tmux.panes["theirs"]
+    world.turns_for(3)
+    assert (world.kinds("helper"), world.known("helper").phase) == (["adopted"], Ended())
