@@ -188,7 +188,7 @@ def test_a_session_that_was_never_logged_is_from_now_on(world: World) -> None:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe counts as quiet after a moment."""
-    monkeypatch.setattr("services.spawner.sessions.output_logs.QUIET_AFTER_S", 0.5)
+    monkeypatch.setattr("services.spawner.sessions.output_logs.LOG_GROWS_WITHIN_S", 0.5)
 
 
 @pytest.mark.usefixtures("soon")
@@ -259,7 +259,7 @@ def test_a_removed_log_is_made_again(world: World) -> None:
 
 
 def test_a_full_disk_is_told_and_passes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.spawner.sessions.output_logs.FIRST_WAIT_S", 0.2)
+    monkeypatch.setattr("services.spawner.sessions.output_logs.FIRST_RETRY_AFTER_S", 0.2)
     world.log.parent.mkdir()
     world.log.symlink_to("/dev/full")  # each write fails as on a full disk
     world.start(ECHO)

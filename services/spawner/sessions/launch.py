@@ -16,7 +16,7 @@ from shared.fleet.launch_needs import TMUX_SETS, CannotStart, fill, matches, spl
 
 
 def to_hide(server: Iterable[str], env: Mapping[str, str]) -> list[str]:
-    """What a tmux server would pass on and the agent is not to see."""
+    """Variables of the tmux server that the agent must not see."""
     return sorted(name for name in server if name not in env and not matches(name, TMUX_SETS))
 
 
@@ -32,12 +32,12 @@ __all__ = [
 ]
 
 LONGEST_ARGUMENT = 100_000
-"""Bytes. Linux takes no more than 128 KB in one argument of a program."""
+"""Bytes. Linux allows 128 KB in one argument."""
 
 
 @dataclass(frozen=True)
 class LaunchOverrides:
-    """What one start is to be, where it is not as the fleet file says."""
+    """How one start differs from the fleet file."""
 
     prompt: str | None = None
     model: str | None = None
@@ -45,20 +45,20 @@ class LaunchOverrides:
     dir: str | None = None
 
     def differences(self) -> dict[str, str]:
-        """Only what was said, as it is remembered."""
+        """Only what was given, as it is remembered."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class ResumeTarget:
-    """The conversation that a start takes up: by the agent's own id, or the newest one."""
+    """The conversation that a start resumes: by the agent's own id, or the newest one."""
 
     id: str | None = None
 
 
 @dataclass(frozen=True)
 class Launch:
-    """All that tmux needs to be told, and what is to be typed afterwards."""
+    """Everything that a start needs, and what is typed after it."""
 
     agent: str
     backend: str
@@ -68,11 +68,11 @@ class Launch:
     conversation: str | None
     resumed: bool
     paste: str
-    """The prompt, where it is typed in once the agent is ready."""
+    """The prompt, if it is typed once the agent is ready."""
     prompt_file: Path | None
     prompt: str
     hooks: InjectedHooks = field(default_factory=InjectedHooks, repr=False)
-    """How the agent is to tell what it does."""
+    """The hooks that the agent is started with."""
 
 
 def plan(
@@ -80,20 +80,20 @@ def plan(
     agent: str,
     spawn: str,
     own: Mapping[str, str],
-    order: LaunchOverrides | None = None,
+    overrides: LaunchOverrides | None = None,
     resume: ResumeTarget | None = None,
 ) -> Launch:
     """Work out how to start an agent, or raise CannotStart. `own` is Muster's environment."""
-    order = order or LaunchOverrides()
+    overrides = overrides or LaunchOverrides()
     declared = fleet.agents[agent]
-    name, backend = _backend(fleet, agent, order)
-    workspace = workspace_of(fleet, agent, order)
+    name, backend = _backend(fleet, agent, overrides)
+    workspace = workspace_of(fleet, agent, overrides)
     env = needs.variables_of(fleet, agent, backend, own)
     resume = resume if can_resume(backend, resume) else None
-    prompt = declared.resume_prompt if resume else _prompt(fleet, agent, order)
+    prompt = declared.resume_prompt if resume else _prompt(fleet, agent, overrides)
     heeded = resume is None or backend.resume.takes_prompt
     by_argument = backend.deliver is PromptDelivery.ARG and heeded and _fits(prompt, backend)
-    model = order.model or declared.model
+    model = overrides.model or declared.model
     conversation = resume.id if resume else conversation_of(backend, spawn)
     prompt_file = fleet.home / "prompts" / f"{agent}.txt"
     values = {
@@ -145,31 +145,33 @@ def can_resume(backend: Backend, wanted: ResumeTarget | None) -> bool:
 
 
 def conversation_of(backend: Backend, spawn: str) -> str | None:
-    """The id of a new conversation, where Muster may choose it: the same for the same spawn."""
+    """The id of a new conversation, where Muster may choose it. It follows from the spawn id."""
     if not any("{session}" in word for word in backend.fresh_args):
         return None
     return str(uuid.UUID(bytes=hashlib.sha256(spawn.encode()).digest()[:16], version=4))
 
 
-def _backend(fleet: Fleet, agent: str, order: LaunchOverrides) -> tuple[str, Backend]:
-    if order.backend is None:
+def _backend(fleet: Fleet, agent: str, overrides: LaunchOverrides) -> tuple[str, Backend]:
+    if overrides.backend is None:
         return fleet.agents[agent].backend, fleet.profile(agent)
-    if order.backend not in fleet.backends or agent in fleet.declared.services:
+    if overrides.backend not in fleet.backends or agent in fleet.declared.services:
         known = ", ".join(sorted(fleet.backends))
-        raise CannotStart(f"agent {agent!r} can't run on the backend {order.backend!r}; the fleet file has: {known}")
-    return order.backend, fleet.backends[order.backend]
+        raise CannotStart(
+            f"agent {agent!r} can't run on the backend {overrides.backend!r}; the fleet file has: {known}"
+        )
+    return overrides.backend, fleet.backends[overrides.backend]
 
 
 def _fits(prompt: str, backend: Backend) -> bool:
-    """Whether the prompt can stand on a command line, or need not."""
+    """Whether the prompt is short enough for the command line."""
     named = any("{prompt}" in word for word in (*backend.prompt_args, *backend.argv))
     return not named or len(prompt.encode(errors="replace")) <= LONGEST_ARGUMENT
 
 
-def workspace_of(fleet: Fleet, agent: str, order: LaunchOverrides | None = None) -> Path:
+def workspace_of(fleet: Fleet, agent: str, overrides: LaunchOverrides | None = None) -> Path:
     """Where the agent runs."""
-    return needs.workspace_of(fleet, agent, Path(order.dir) if order and order.dir else None)
+    return needs.workspace_of(fleet, agent, Path(overrides.dir) if overrides and overrides.dir else None)
 
 
-def _prompt(fleet: Fleet, agent: str, order: LaunchOverrides) -> str:
-    return order.prompt if order.prompt is not None else needs.prompt_of(fleet, agent)
+def _prompt(fleet: Fleet, agent: str, overrides: LaunchOverrides) -> str:
+    return overrides.prompt if overrides.prompt is not None else needs.prompt_of(fleet, agent)

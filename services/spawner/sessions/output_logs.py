@@ -1,7 +1,7 @@
-"""The agents' logs: tmux appends what a program writes to a file, and may silently cease to.
+"""The agents' output logs. tmux pipes what a program writes to a file, and a pipe can silently stop.
 
-On every look each log is compared with what tmux tells of its pane. `decide` says what is to be done, and is pure;
-`LogKeeper` does it. Old logs stay when their agent is gone: people read them after a death.
+Each log is compared with the activity of its pane. `decide` (pure) says what to do; `LogKeeper` does it. Logs of agents
+that are gone stay: people read them after a death.
 """
 
 import os
@@ -20,31 +20,32 @@ from shared.system.files import make_directory
 from shared.system.tmux import Pane, Tmux
 
 MAX_BYTES, KEEP = 10_000_000, 3
-QUIET_AFTER_S = 5.0
-"""So long after the pane was first seen ahead of its log, the log must have grown. A healthy one takes milliseconds."""
-FIRST_WAIT_S, LONGEST_WAIT_S = 5.0, 600.0
+LOG_GROWS_WITHIN_S = 5.0
+"""A log must have grown so long after its pane was active. A healthy one takes milliseconds."""
+FIRST_RETRY_AFTER_S, LONGEST_RETRY_AFTER_S = 5.0, 600.0
 STEADY_AFTER_S = 60.0
+"""A log that grows for so long after a repair counts as repaired."""
 ROOM_BYTES = 1_000_000
-STOPS_WITHIN_S = 0.5
+WRITER_STOPS_WITHIN_S = 0.5
 
 
 class LogAction(StrEnum):
     ROTATE = "rotate"
     PIPE = "pipe"
     """tmux has no pipe for the pane: it was never made, or `cat` ended, as it does when the disk is full."""
-    MEND = "mend"
+    REPAIR = "repair"
     """There is a pipe, but what the program writes does not arrive."""
     WAIT_FOR_ROOM = "wait for room"
 
 
 @dataclass(frozen=True, slots=True)
 class LogObservation:
-    """One look. `activity` is when tmux last read from the window; key presses, resizing and clients don't move it."""
+    """One look. `activity` is when tmux last read output of the window; keys, resizing and clients don't change it."""
 
     piped: bool
     activity: int
     size: int | None
-    """None: there is no file."""
+    """None if there is no file."""
     written: float = 0.0
     """When the file last changed."""
     room: bool = True
@@ -56,28 +57,28 @@ class LogMemory:
 
     size: int
     grew: float
-    """The latest moment until which the log was surely up to date."""
+    """Until when the log was known to be complete."""
     ahead: float | None = None
-    """When the pane was first seen to have written what the log does not have."""
+    """Since when the pane has written more than the log has."""
     tries: int = 0
     tried: float = 0.0
     full: bool = False
     """Whether it was said that there is no room."""
 
     def may_try(self, now: float) -> bool:
-        wait_s = min(FIRST_WAIT_S * 2.0 ** min(self.tries - 1, 32), LONGEST_WAIT_S) if self.tries else 0.0
+        wait_s = min(FIRST_RETRY_AFTER_S * 2.0 ** min(self.tries - 1, 32), LONGEST_RETRY_AFTER_S) if self.tries else 0.0
         return not self.tried <= now < self.tried + wait_s
 
 
 def decide(
     seen: LogObservation, memory: LogMemory | None, *, max_bytes: int, now: float
 ) -> tuple[LogAction | None, LogMemory]:
-    """Say what to do about one log, and what to remember. Attempts that don't help come ever more rarely."""
+    """Say what to do about one log, and what to remember. Repairs that don't help are retried less and less often."""
     memory = _compare(seen, memory or LogMemory(size=seen.size or 0, grew=min(seen.written, now)), now)
     if not seen.piped or seen.size is None:
         wanted = LogAction.PIPE
-    elif memory.ahead is not None and now >= memory.ahead + QUIET_AFTER_S:
-        wanted = LogAction.MEND
+    elif memory.ahead is not None and now >= memory.ahead + LOG_GROWS_WITHIN_S:
+        wanted = LogAction.REPAIR
     elif seen.size > max_bytes:
         wanted = LogAction.ROTATE
     else:
@@ -90,12 +91,12 @@ def decide(
 
 
 def _compare(seen: LogObservation, memory: LogMemory, now: float) -> LogMemory:
-    """Bring the memory up to date with one look: has the log grown, and is the pane ahead of it?"""
+    """Has the log grown, and is the pane ahead of it?"""
     size = seen.size or 0
     if size > memory.size:
         steady = seen.piped and not memory.tried <= now < memory.tried + STEADY_AFTER_S
         return replace(memory, size=size, grew=now, ahead=None, tries=0 if steady else memory.tries)
-    # tmux tells whole seconds, and file times may lag a little: only more than a second ahead is ahead.
+    # tmux gives whole seconds and file times may lag: less than a second ahead means nothing.
     if seen.activity > min(memory.grew, now) + 1:
         return replace(memory, size=size, ahead=now if memory.ahead is None else min(memory.ahead, now))
     return replace(memory, size=size)
@@ -112,9 +113,9 @@ class LogKeeper:
         self._memories: dict[str, LogMemory] = {}
 
     def path_for(self, agent: str) -> Path:
-        """The file that an agent's output goes to, made ready for tmux, which would let others read it.
+        """The log of an agent. It is created here with its mode, since tmux would let others read it.
 
-        Never raises: an agent whose log can't be made is to run all the same, and `tend` says what is wrong.
+        Never raises: an agent runs without a log too, and `tend` says what is wrong.
         """
         path = log_of(self._directory, agent)
         with suppress(OSError, MusterError):
@@ -122,7 +123,7 @@ class LogKeeper:
         return path
 
     def tend(self, panes: Iterable[Pane], now: float) -> list[str]:
-        """Mend and rotate the logs of these panes, and give a sentence for each thing that people should know."""
+        """Repair and rotate the logs of these panes; returns sentences for people."""
         living = {pane.agent: pane for pane in panes if pane.agent and not pane.dead}
         self._memories = {agent: kept for agent, kept in self._memories.items() if agent in living}
         return [said for agent, pane in living.items() if (said := self._tend(agent, pane, now))]
@@ -144,8 +145,8 @@ class LogKeeper:
                     return said and f"{agent}: {said}"
                 case LogAction.PIPE:
                     return _rarely(memory, agent, self._pipe(pane, path))
-                case LogAction.MEND:
-                    return _rarely(memory, agent, self._mend(pane, path))
+                case LogAction.REPAIR:
+                    return _rarely(memory, agent, self._repair(pane, path))
         except (OSError, MusterError, psutil.Error) as error:
             memory = self._memories.get(agent, LogMemory(size=0, grew=now))
             if memory.tried != now:  # the look itself failed
@@ -175,10 +176,10 @@ class LogKeeper:
         self._tmux.pipe(pane.pane_id, path)
         return f"its output went to no log; from now on it is appended to {path}"
 
-    def _mend(self, pane: Pane, path: Path) -> str:
+    def _repair(self, pane: Pane, path: Path) -> str:
         stopped = [writer for writer in writers(self._tmux, path) if writer.status() == psutil.STATUS_STOPPED]
         for writer in stopped:
-            writer.resume()  # nothing is lost so, while a new pipe would drop what waits in the old one
+            writer.resume()  # a new pipe would drop what waits in the old one
         if stopped:
             return f"the writer of its log {path} had been stopped, and was woken"
         self._pipe(pane, path)
@@ -187,19 +188,19 @@ class LogKeeper:
     # --- rotation ---
 
     def _rotate(self, pane: Pane, path: Path) -> str | None:
-        """Move what was written to `.1`, and what is older one further. The file keeps its writer, asleep meanwhile.
+        """Copy the log to `.1`, older parts one further, and truncate it, while its writer is suspended.
 
-        To rename the file and make a new pipe would be simpler, but tmux throws away what waits in the old pipe:
-        measured, one in six such rotations lost lines of a program that wrote 500 a second.
+        A rename and a new pipe would be simpler, but tmux drops what waits in the old pipe: of a program that wrote 500
+        lines a second, one in six such rotations lost some.
         """
-        asleep = writers(self._tmux, path)
-        if not asleep:
+        suspended = writers(self._tmux, path)
+        if not suspended:
             self._make_way(path)
             path.rename(numbered(path, 1)) if self._keep else path.unlink()
             self._pipe(pane, path)
             return f"its log {path} was rotated by a new pipe, as its writer was not to be seen; a line may be missing"
         copy = numbered(path, 0)
-        with _asleep(asleep):
+        with _suspended(suspended):
             try:
                 os.close(os.open(copy, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
                 shutil.copyfile(path, copy)
@@ -207,7 +208,7 @@ class LogKeeper:
                 copy.rename(numbered(path, 1)) if self._keep else None
             finally:
                 copy.unlink(missing_ok=True)
-            os.truncate(path, 0)  # only now: a crash before leaves it twice, and never not at all
+            os.truncate(path, 0)  # last: after a crash before this, the lines are there twice and not lost
         return None
 
     def _make_way(self, path: Path) -> None:
@@ -222,20 +223,20 @@ def log_of(directory: Path, agent: str) -> Path:
 
 
 def is_logged(tmux: Tmux, path: Path) -> bool:
-    """Whether tmux surely appends something to this log."""
+    """Whether a process of tmux is known to append to this log."""
     with suppress(psutil.Error):
         return bool(writers(tmux, path))
     return False
 
 
 def writers(tmux: Tmux, path: Path) -> list[psutil.Process]:
-    """The processes by which tmux appends to this file; none where tmux runs out of our sight."""
+    """The processes that append to this file for tmux; none where they can't be seen."""
     server = psutil.Process(int(tmux.ask(("display-message", "-p", "#{pid}"))[0].text))
     return [child for child in server.children() if _writes(child, path)]
 
 
 def numbered(path: Path, number: int) -> Path:
-    """An older part of a log; 1 is the newest of them."""
+    """An older part of a log; 1 is the newest."""
     return path.with_name(f"{path.name}.{number}")
 
 
@@ -246,12 +247,12 @@ def _writes(process: psutil.Process, path: Path) -> bool:
 
 
 @contextmanager
-def _asleep(processes: list[psutil.Process]) -> Iterator[None]:
-    """Have these processes stopped for the length of the block: what they would write waits in tmux."""
+def _suspended(processes: list[psutil.Process]) -> Iterator[None]:
+    """Suspend these processes for the block: tmux buffers what they would write."""
     try:
         for process in processes:
             process.suspend()
-        until = time.monotonic() + STOPS_WITHIN_S
+        until = time.monotonic() + WRITER_STOPS_WITHIN_S
         while any(process.status() != psutil.STATUS_STOPPED for process in processes):
             if time.monotonic() > until:
                 raise MusterError("its writer does not stop, as if the disk did not answer; it is tried again later")
@@ -264,7 +265,7 @@ def _asleep(processes: list[psutil.Process]) -> Iterator[None]:
 
 
 def _rarely(memory: LogMemory, agent: str, said: str) -> str | None:
-    """What is said at the first attempt, and once more when three did not help; not at every one for ever."""
+    """Say it at the first attempt and at the third, and not at every one for ever."""
     match memory.tries:
         case 1:
             return f"{agent}: {said}"

@@ -1,6 +1,4 @@
-"""Whether and when an agent that died is restarted, and how many starts are spread out. Pure: limits and backoff as
-data.
-"""
+"""Whether and when an agent that died is restarted, and how many starts are spread out. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +6,8 @@ from dataclasses import dataclass
 from shared.fleet import FleetRestarts, RestartPolicy
 from shared.fleet.declaration import StartSettings
 
-FOR_EACH_AGENT, AT_LEAST = 10, 100
-"""How many restarts a fleet may have, where its file does not say."""
+RESTARTS_PER_AGENT, FEWEST_RESTARTS = 10, 100
+"""The sustained limit of a fleet whose file does not set one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class GiveUp:
 
 
 def next_restart(policy: RestartPolicy, deaths: Sequence[float]) -> RestartAt | GiveUp:
-    """What follows from an agent's deaths (epoch seconds, oldest first, the last one still unanswered)."""
+    """What follows from an agent's deaths: epoch seconds, oldest first; the last one led to this question."""
     last = deaths[-1]
     recent = within(deaths, last, policy.burst_s)
     for allowed, window_s in ((policy.burst, policy.burst_s), (policy.sustained, policy.sustained_s)):
@@ -36,15 +34,15 @@ def next_restart(policy: RestartPolicy, deaths: Sequence[float]) -> RestartAt | 
 
 
 def worth_remembering(policy: RestartPolicy, deaths: Sequence[float]) -> list[float]:
-    """The deaths that can still matter, so that the list does not grow for months."""
+    """The deaths that still count in a window."""
     longest_s, most = max(policy.burst_s, policy.sustained_s), max(policy.burst, policy.sustained)
     return [death for death in deaths if death > deaths[-1] - longest_s][-(most + 1) :]
 
 
 def fleet_restart(policy: FleetRestarts, agents: int, restarts: Sequence[float], now: float) -> RestartAt | GiveUp:
-    """When the fleet as a whole has room for one more restart, given those it had (epoch seconds)."""
+    """When the limits of the fleet allow one more restart, after those at these times (epoch seconds)."""
     restarts = sorted(each for each in restarts if each <= now)  # later ones: the clock was set back since
-    allowed = policy.sustained or max(AT_LEAST, FOR_EACH_AGENT * agents)
+    allowed = policy.sustained or max(FEWEST_RESTARTS, RESTARTS_PER_AGENT * agents)
     if within(restarts, now, policy.sustained_s) >= allowed:
         return GiveUp(f"the fleet restarted {allowed} times within {policy.sustained_s:g} s; more are not allowed")
     recent = [each for each in restarts if each > now - policy.burst_s]
@@ -63,14 +61,14 @@ def within(times: Sequence[float], end: float, window_s: float) -> int:
 
 
 class Stagger:
-    """Says when the next agent may start. A clock that is set back holds nobody up."""
+    """Says when the next agent may start. A clock that is set back delays no start."""
 
     def __init__(self) -> None:
         self._full_at = 0.0
-        """When as many may start at once again as ever."""
+        """When a full burst may start again."""
 
     def due(self, settings: StartSettings, now: float) -> float:
-        """When one more may start; not after `now` if it may at once."""
+        """When one more may start; at most `now` if it may start at once."""
         self._full_at = min(max(self._full_at, now), now + settings.at_once * settings.gap_s)
         return self._full_at - (settings.at_once - 1) * settings.gap_s
 

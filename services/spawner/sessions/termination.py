@@ -1,7 +1,7 @@
-"""Ending what runs in a session for good. tmux only hangs up, and some agents (Gemini CLI) take no notice of that.
+"""Ending the programs of a session. tmux only hangs up, and some agents (Gemini CLI) ignore that.
 
-Meant are the processes of the session's own terminal. What an agent has sent into a session of its own, as it does with
-work that is to outlive it, is left alone.
+This ends the processes of the session's own terminal. What an agent has started in a process session of its own, so
+that it outlives the agent, is left alone.
 """
 
 import os
@@ -12,14 +12,12 @@ import psutil
 
 from shared.system.tmux import Pane, Tmux
 
-HANGS_UP_WITHIN_S, TERMINATES_WITHIN_S, DIES_WITHIN_S = 0.5, 3.0, 0.5
+HANGUP_WITHIN_S, TERM_WITHIN_S, KILL_WITHIN_S = 0.5, 3.0, 0.5
+"""How long processes have to end after each signal."""
 
 
 def end_sessions(tmux: Tmux, panes: Sequence[Pane]) -> None:
-    """End sessions, or of those that are people's only the agent's pane, and see to it that their programs have ended.
-
-    All together: most do at once.
-    """
+    """End agents' sessions (of a person's session only the agent's pane), and wait until their programs have ended."""
     processes = [process for pane in panes if not pane.dead for process in of_terminal(pane.pid)]
     for pane in panes:
         tmux.kill(pane.target, spawn=pane.spawn)
@@ -27,7 +25,7 @@ def end_sessions(tmux: Tmux, panes: Sequence[Pane]) -> None:
 
 
 def end_left_over(pid: int, spawn: str) -> bool:
-    """End the program of a session that is gone, if it lives on; True if it did. The spawn id tells whose it is."""
+    """End the program of a session that is gone, if it still runs; True if it did. Its spawn id proves whose it is."""
     with suppress(psutil.Error):
         process = psutil.Process(pid)
         if process.environ().get("MUSTER_SPAWN") == spawn:
@@ -53,8 +51,8 @@ def _session_of(process: psutil.Process) -> int | None:
 
 
 def end_processes(processes: Iterable[psutil.Process]) -> None:
-    _, alive = psutil.wait_procs(list(processes), timeout=HANGS_UP_WITHIN_S)
-    for end, within_s in (("terminate", TERMINATES_WITHIN_S), ("kill", DIES_WITHIN_S)):
+    _, alive = psutil.wait_procs(list(processes), timeout=HANGUP_WITHIN_S)
+    for end, within_s in (("terminate", TERM_WITHIN_S), ("kill", KILL_WITHIN_S)):
         for process in alive:
             with suppress(psutil.Error):
                 getattr(process, end)()

@@ -1,4 +1,4 @@
-"""A text as an agent's input box can take it: a text that a terminal can't carry becomes a file in the workspace."""
+"""A text as an agent's input box can take it. A text that can't be pasted becomes a file in the workspace."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from shared.fleet.backend import Backend, TypingRules
 
 
 class TakenForCommand(MusterError):
-    """A text that the agent's program would carry out itself instead of showing it to its model."""
+    """The agent's program would carry out this text itself instead of giving it to its model."""
 
 
 def must_be_no_command(typing: TypingRules, text: str) -> None:
@@ -23,7 +23,7 @@ def must_be_no_command(typing: TypingRules, text: str) -> None:
 
 
 def needs_file(backend: Backend, text: str) -> bool:
-    """Whether a paste would not bring it over as it is, or would look like the hint in an empty box."""
+    """Whether a paste would change the text, or would look like the hint in an empty box."""
     typing = backend.typing
     if any(re.fullmatch(ghost, text) for ghost in backend.screen.ghost):
         return True
@@ -38,21 +38,21 @@ def completed(typing: TypingRules, text: str) -> str:
 
 
 DIRECTORY = ".muster-messages"
-KEPT_S = 7 * 24 * 3600.0
+MESSAGES_STAY_S = 7 * 24 * 3600.0
 
 
 class CannotWrite(MusterError):
-    """The workspace takes no file."""
+    """No file can be written in the workspace."""
 
 
 def write_message(workspace: Path, name: str, text: str) -> str:
-    """Write a message, and answer the path as the agent sees it from its workspace. Git does not see the directory."""
+    """Write a message; returns its path relative to the workspace. Git ignores the directory."""
     directory = workspace / DIRECTORY
     path = directory / f"{name}.txt"
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
         if directory.is_symlink():
-            # A repository may bring such a link along: what lies where it leads is none of ours.
+            # A repository may contain such a link: where it leads is not ours.
             raise CannotWrite(f"{directory} is a link; remove it, so that the message can be laid there")
         if not path.exists():
             _write(directory / ".gitignore", b"*\n")
@@ -64,7 +64,7 @@ def write_message(workspace: Path, name: str, text: str) -> str:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """A new file in place of whatever has the name, so that no link is followed."""
+    """Replace whatever has the name, so that no link is followed."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -74,5 +74,5 @@ def _write(path: Path, data: bytes) -> None:
 
 def _tidy(directory: Path) -> None:
     for old in directory.glob("*.txt"):
-        if old.lstat().st_mtime < time.time() - KEPT_S:
+        if old.lstat().st_mtime < time.time() - MESSAGES_STAY_S:
             old.unlink(missing_ok=True)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from services.spawner.sessions.output_logs import (
-    LONGEST_WAIT_S,
-    QUIET_AFTER_S,
+    LOG_GROWS_WITHIN_S,
+    LONGEST_RETRY_AFTER_S,
     LogAction,
     LogKeeper,
     LogMemory,
@@ -48,13 +48,13 @@ LONG_AGO = NOW - 10_000
         pytest.param(replace(WELL, activity=int(NOW)), KNOWN, None, id="the pane is ahead, but only just"),
         pytest.param(
             replace(WELL, activity=int(NOW)),
-            replace(KNOWN, ahead=NOW - QUIET_AFTER_S),
-            LogAction.MEND,
+            replace(KNOWN, ahead=NOW - LOG_GROWS_WITHIN_S),
+            LogAction.REPAIR,
             id="the pane has been ahead for long",
         ),
         pytest.param(
             replace(WELL, activity=int(NOW), size=501),
-            replace(KNOWN, ahead=NOW - QUIET_AFTER_S),
+            replace(KNOWN, ahead=NOW - LOG_GROWS_WITHIN_S),
             None,
             id="it was ahead, and the log came after",
         ),
@@ -94,12 +94,12 @@ def looks(*seen: tuple[float, LogObservation], memory: LogMemory | None = None) 
 
 def test_a_quiet_pipe_is_mended_when_the_pane_goes_on() -> None:
     seen = [(NOW + t, replace(WELL, activity=int(NOW + t), written=NOW)) for t in range(12)]
-    assert looks(*seen) == [(7, LogAction.MEND)]  # a second for whole seconds, then five
+    assert looks(*seen) == [(7, LogAction.REPAIR)]  # a second for whole seconds, then five
 
 
 def test_a_pane_that_wrote_once_into_a_quiet_pipe_is_enough() -> None:
     seen = [(NOW + t, replace(WELL, activity=int(NOW + 3), written=NOW)) for t in range(30)]
-    assert looks(*seen)[0] == (QUIET_AFTER_S, LogAction.MEND)
+    assert looks(*seen)[0] == (LOG_GROWS_WITHIN_S, LogAction.REPAIR)
 
 
 def test_a_pane_that_says_nothing_is_left_in_peace() -> None:
@@ -116,7 +116,7 @@ def test_what_does_not_help_is_tried_ever_more_rarely() -> None:
     times = [time for time, _ in looks(*seen)]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     assert gaps[:8] == [5, 10, 20, 40, 80, 160, 320, 600]
-    assert set(gaps[8:]) == {LONGEST_WAIT_S}
+    assert set(gaps[8:]) == {LONGEST_RETRY_AFTER_S}
 
 
 def test_a_log_that_held_for_a_minute_is_mended_at_once_the_next_time() -> None:
