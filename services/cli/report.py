@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from registry import AgentRecord, BadRegistry, EndedSession, RegistryFile
-from registry.memory import AGENT_KEY, WRITTEN_FIELD, MemoryReader
+from registry.memory import OUTDATED_ROWS, REGISTRAR, records_in
 from services.cli import supervision
 from services.cli.fleet_option import open_fleet_leniently
 from services.cli.words import ago, plain
@@ -141,7 +141,7 @@ class ReportReader:
         if stamps == self._asked:
             return self._behind
         try:
-            self._behind = journal.exists() and peek(journal, "registrar", AGENT_KEY, WRITTEN_FIELD)
+            self._behind = journal.exists() and peek(journal, *OUTDATED_ROWS)
             self._asked = stamps
         except MusterError as fault:
             faults.append(str(fault))
@@ -159,4 +159,4 @@ class ReportReader:
 
 def _kept(journal: Path) -> dict[str, AgentRecord]:
     with closing(Journal(journal, "cli")) as opened:
-        return MemoryReader().records(opened.memory("registrar"))
+        return records_in(opened.memory(REGISTRAR))

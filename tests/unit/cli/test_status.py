@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from registry import AgentRecord, EndedSession, RegistryFile
-from registry.memory import AGENT_KEY, RememberedRecord
 from services.cli import supervision
 from services.cli.__main__ import main
 from services.cli.report import JOURNAL, NOTHING, REGISTRY, Report
@@ -27,6 +26,7 @@ from shared.contract.states import Desired, Status
 from shared.errors import MusterError
 from shared.fleet import Declaration, Fleet
 from shared.messaging.journal import Journal
+from tests.fakes.records import rows_of
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 PLAIN = Paint(io.StringIO())
@@ -357,7 +357,8 @@ def test_a_broken_registry_is_told_and_the_journal_is_shown(fleet: Fleet, capfd:
     journal = Journal(fleet.journal, "registrar")
     kept = record(Status.GAVE_UP)
     with journal.transaction() as transaction:
-        transaction.remember(f"{AGENT_KEY}builder", RememberedRecord(kept, kept).dump())
+        for key, value in rows_of("builder", kept, kept).items():
+            transaction.remember(key, value)
     journal.close()
     fleet.registry.write_text("version: 1\nagents:\n  builder: [\n")
     assert status(fleet) == 3
@@ -378,7 +379,8 @@ def test_a_registry_that_can_not_be_written_is_shown_as_the_journal_has_it(
     journal = Journal(fleet.journal, "registrar")
     for base, shown_from in ((kept, REGISTRY), (written, JOURNAL)):
         with journal.transaction() as transaction:
-            transaction.remember(f"{AGENT_KEY}builder", RememberedRecord(kept, base).dump())
+            for key, value in rows_of("builder", kept, base).items():
+                transaction.remember(key, value)
         status(fleet, "--json")
         assert json.loads(capfd.readouterr().out)["from"] == shown_from
     journal.close()
