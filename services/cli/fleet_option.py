@@ -4,8 +4,8 @@ import argparse
 import contextlib
 import sys
 
-from services.cli import supervision
-from shared.fleet import BadFleetFile, Declaration, Fleet, find_fleet_file, load_fleet
+from shared.client.processes import SUPERVISOR, load_fleet_leniently, pids
+from shared.fleet import Fleet, find_fleet_file, load_fleet
 
 
 def open_fleet(options: argparse.Namespace) -> Fleet:
@@ -13,19 +13,12 @@ def open_fleet(options: argparse.Namespace) -> Fleet:
 
 
 def open_fleet_leniently(options: argparse.Namespace) -> tuple[Fleet, str]:
-    """The fleet, and what is wrong with its file; then the file of the last `up` counts, as for what runs."""
-    path = find_fleet_file(options.fleet)
-    try:
-        return load_fleet(path), ""
-    except BadFleetFile as fault:
-        last = Fleet(path, Declaration())
-        with contextlib.suppress(BadFleetFile):
-            last = Fleet(path, load_fleet(supervision.last_good(last)).declared)
-        return last, str(fault)
+    """The fleet, and what is wrong with its file: then the file of the last `up` counts."""
+    return load_fleet_leniently(find_fleet_file(options.fleet))
 
 
 def is_up(fleet: Fleet) -> bool:
-    return supervision.SUPERVISOR in supervision.pids(fleet)
+    return SUPERVISOR in pids(fleet)
 
 
 def say(text: str) -> None:

@@ -13,38 +13,31 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from shared.client.processes import BROKER, SUPERVISOR, last_good, pids, programs
 from shared.contract.services import SERVICES
 from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.messaging.broker import ensure_credentials
 from shared.system.files import make_directory, write
-from shared.system.lock import holder
 
-SUPERVISOR = "supervisor"
+__all__ = [
+    "SUPERVISOR",
+    "configuration",
+    "foreground",
+    "log_of",
+    "make_home",
+    "pids",
+    "programs",
+    "run_once",
+    "start",
+    "stop",
+]
+
 STOPS_WITHIN_S = 15.0
-
-
-def programs(fleet: Fleet) -> tuple[str, ...]:
-    return fleet.services if fleet.declared.broker.endpoints else ("broker", *fleet.services)
-
-
-def lock_of(fleet: Fleet, program: str) -> Path:
-    return fleet.home / "run" / f"{program}.lock"
 
 
 def log_of(fleet: Fleet, program: str) -> Path:
     return fleet.home / "logs" / f"{program}.log"
-
-
-def pids(fleet: Fleet) -> dict[str, int]:
-    """The living processes of this fleet, by program, the supervisor among them."""
-    found = {name: holder(lock_of(fleet, name)) for name in (SUPERVISOR, "broker", *SERVICES)}
-    return {name: pid for name, pid in found.items() if pid is not None}
-
-
-def last_good(fleet: Fleet) -> Path:
-    """A copy of the fleet file as it was when the services were started."""
-    return fleet.home / "run" / "fleet.yaml"
 
 
 def make_home(fleet: Fleet) -> None:
@@ -74,7 +67,7 @@ def configuration(fleet: Fleet) -> str:
             "autorestart = true\nstartsecs = 3\nstartretries = 1000000\n"
             "stopsignal = TERM\nstopwaitsecs = 10\n"
             # The broker first, and it leaves last: services say goodbye through it.
-            f"priority = {1 if name == 'broker' else 10}\n"
+            f"priority = {1 if name == BROKER else 10}\n"
             f"redirect_stderr = true\nstdout_logfile = logs/{name}.log\n"
             "stdout_logfile_maxbytes = 5MB\nstdout_logfile_backups = 3\n"
         )
@@ -83,7 +76,7 @@ def configuration(fleet: Fleet) -> str:
 
 def _command(fleet: Fleet, name: str) -> list[str]:
     command = [sys.executable, "-P", "-m", f"services.{name}"]
-    if name != "broker":
+    if name != BROKER:
         return command
     settings, space = fleet.declared.broker, fleet.space
     command += ["--home", ".", "--host", space.host, "--prefix", space.prefix]
@@ -125,7 +118,7 @@ def foreground(fleet: Fleet, name: str, *arguments: str) -> list[str]:
 def stop(fleet: Fleet) -> list[str]:
     """End the supervisor and all it started, orphans too; answers what had to be ended."""
     ended = list(pids(fleet))
-    for group in ((SUPERVISOR,), SERVICES, ("broker",)):  # in this order: services say goodbye through the broker
+    for group in ((SUPERVISOR,), SERVICES, (BROKER,)):  # in this order: services say goodbye through the broker
         for number in (signal.SIGTERM, signal.SIGKILL):
             for name, pid in pids(fleet).items():
                 if name in group:

@@ -12,15 +12,14 @@ from typing import Any
 import pytest
 
 from registry import AgentRecord, EndedSession, RegistryFile
-from services.cli import supervision
 from services.cli.__main__ import main
-from services.cli.report import JOURNAL, NOTHING, REGISTRY, Report
-from services.cli.status_filter import ANY, DRIFTS, Choice, WrongWord, split
-from services.cli.status_tables import short_size
-from services.cli.status_view import View
+from services.cli.status_filter import ANY, DRIFTS, StatusFilter, WrongWord, split
+from services.cli.status_view import StatusView, short_size
 from services.cli.tables import width
 from services.cli.words import Paint
 from shared.client.presence import BusLook
+from shared.client.processes import SUPERVISOR
+from shared.client.snapshot import RecordSource, Snapshot
 from shared.contract.services import SERVICES
 from shared.contract.states import Desired, Status
 from shared.errors import MusterError
@@ -67,100 +66,104 @@ RECORDS = {
 HISTORY = {"s1": ended("tester", 30), "s2": ended("tester", 5), "s3": ended("gone", 10, Status.TERMINATED)}
 
 
-def report(**changes: Any) -> Report:
+def snapshot(**changes: Any) -> Snapshot:
     declared = Declaration.model_validate({"host": "box", "agents": {"builder": {}, "idle": {"backend": "codex"}}})
-    pids = dict.fromkeys((supervision.SUPERVISOR, "broker", *SERVICES), 7)
+    pids = dict.fromkeys((SUPERVISOR, "broker", *SERVICES), 7)
     known: dict[str, Any] = {"fleet": Fleet(Path("/f/fleet.yaml"), declared), "bus": BusLook(), "pids": pids}
-    return Report(**known | {"records": RECORDS, "history": HISTORY} | changes)
+    return Snapshot(**known | {"records": RECORDS, "history": HISTORY} | changes)
 
 
-def view(choice: Choice | None = None, **changes: Any) -> View:
-    return View(report(**changes), choice or Choice(), NOW)
+def view(filters: StatusFilter | None = None, **changes: Any) -> StatusView:
+    return StatusView(snapshot(**changes), filters or StatusFilter(), NOW)
 
 
 # --- who is shown ---
 
 
 @pytest.mark.parametrize(
-    ("choice", "agents"),
+    ("filters", "agents"),
     [
-        (Choice(), ["builder", "idle", "helper", "tester", "writer"]),
-        (Choice(agents=("tester", "builder")), ["builder", "tester"]),
-        (Choice(statuses=("running",)), ["builder", "helper"]),
-        (Choice(statuses=("exited", "not_started")), ["idle", "tester"]),
-        (Choice(backends=("claude", "codex")), ["idle", "helper"]),
-        (Choice(wanted="stopped"), ["writer"]),
-        (Choice(drift=ANY), ["helper", "tester"]),
-        (Choice(drift="stale_id"), ["helper"]),
-        (Choice(statuses=("running",), drift="pane_dead"), []),
-        (Choice(agents=("helper", "writer"), wanted="running"), ["helper"]),
+        (StatusFilter(), ["builder", "idle", "helper", "tester", "writer"]),
+        (StatusFilter(agents=("tester", "builder")), ["builder", "tester"]),
+        (StatusFilter(statuses=("running",)), ["builder", "helper"]),
+        (StatusFilter(statuses=("exited", "not_started")), ["idle", "tester"]),
+        (StatusFilter(backends=("claude", "codex")), ["idle", "helper"]),
+        (StatusFilter(wanted="stopped"), ["writer"]),
+        (StatusFilter(drift=ANY), ["helper", "tester"]),
+        (StatusFilter(drift="stale_id"), ["helper"]),
+        (StatusFilter(statuses=("running",), drift="pane_dead"), []),
+        (StatusFilter(agents=("helper", "writer"), wanted="running"), ["helper"]),
     ],
 )
-def test_names_and_filters_combine(choice: Choice, agents: list[str]) -> None:
-    choice.check(report())
-    assert choice.of_agents(report()) == agents
-    assert list(view(choice).document()["agents"]) == agents
+def test_names_and_filters_combine(filters: StatusFilter, agents: list[str]) -> None:
+    filters.check(snapshot())
+    assert filters.agents_in(snapshot()) == agents
+    assert list(view(filters).document()["agents"]) == agents
 
 
 @pytest.mark.parametrize(
-    ("choice", "spawns"),
+    ("filters", "spawns"),
     [
-        (Choice(ended=True), ["s2", "s3", "s1"]),
-        (Choice(), []),
-        (Choice(ended=True, agents=("tester",)), ["s2", "s1"]),
-        (Choice(ended=True, agents=("gone",)), ["s3"]),
-        (Choice(ended=True, statuses=("terminated",)), ["s3"]),
-        (Choice(ended=True, backends=("claude",)), []),
-        (Choice(ended=True, drift="pane_dead"), ["s2", "s1"]),
+        (StatusFilter(ended=True), ["s2", "s3", "s1"]),
+        (StatusFilter(), []),
+        (StatusFilter(ended=True, agents=("tester",)), ["s2", "s1"]),
+        (StatusFilter(ended=True, agents=("gone",)), ["s3"]),
+        (StatusFilter(ended=True, statuses=("terminated",)), ["s3"]),
+        (StatusFilter(ended=True, backends=("claude",)), []),
+        (StatusFilter(ended=True, drift="pane_dead"), ["s2", "s1"]),
     ],
 )
-def test_ended_sessions_come_newest_first_and_are_filtered_too(choice: Choice, spawns: list[str]) -> None:
-    choice.check(report())
-    assert [spawn for spawn, _ in choice.of_ended(report())] == spawns
+def test_ended_sessions_come_newest_first_and_are_filtered_too(filters: StatusFilter, spawns: list[str]) -> None:
+    filters.check(snapshot())
+    assert [spawn for spawn, _ in filters.ended_in(snapshot())] == spawns
 
 
 @pytest.mark.parametrize(
-    ("choice", "says", "code"),
+    ("filters", "says", "code"),
     [
         (
-            Choice(statuses=("runing",)),
+            StatusFilter(statuses=("runing",)),
             "there is no status 'runing'; did you mean 'running'?"
             " there are: running, stopped, exited, terminated, gave_up, not_started",
             2,
         ),
-        (Choice(drift="gone"), f"there is no kind of drift 'gone'; there are: {', '.join(DRIFTS)}", 2),
+        (StatusFilter(drift="gone"), f"there is no kind of drift 'gone'; there are: {', '.join(DRIFTS)}", 2),
         (
-            Choice(agents=("bulder",)),
+            StatusFilter(agents=("bulder",)),
             "there is no agent 'bulder'; did you mean 'builder'? there are: builder, idle,",
             1,
         ),
-        (Choice(agents=("gone",)), "there is no agent 'gone'", 1),
-        (Choice(agents=("\x1b[2J",)), "there is no agent '\\\\x1b[2J'", 1),
-        (Choice(backends=("clade",)), "there is no backend 'clade'; did you mean 'claude'? there are: agy, aider,", 1),
+        (StatusFilter(agents=("gone",)), "there is no agent 'gone'", 1),
+        (StatusFilter(agents=("\x1b[2J",)), "there is no agent '\\\\x1b[2J'", 1),
+        (
+            StatusFilter(backends=("clade",)),
+            "there is no backend 'clade'; did you mean 'claude'? there are: agy, aider,",
+            1,
+        ),
     ],
 )
-def test_what_there_is_not_is_a_sentence_that_says_what_there_is(choice: Choice, says: str, code: int) -> None:
+def test_what_there_is_not_is_a_sentence_that_says_what_there_is(filters: StatusFilter, says: str, code: int) -> None:
     with pytest.raises(MusterError) as told:
-        choice.check(report(history={}))
+        filters.check(snapshot(history={}))
     assert str(told.value).startswith(says)
     assert told.value.exit_code == code
 
 
 def test_an_agent_that_was_taken_for_a_kind_of_drift_is_told_where_it_belongs() -> None:
     with pytest.raises(WrongWord, match="agents come first: muster status builder --drift"):
-        Choice(drift="builder").check(report())
+        StatusFilter(drift="builder").check(snapshot())
 
 
 def test_a_backend_that_nobody_runs_on_is_no_mistake() -> None:
-    choice = Choice(backends=("gemini",))
-    choice.check(report())
-    assert view(choice).text(PLAIN) == "none of the 5 agents is like that"
+    filters = StatusFilter(backends=("gemini",))
+    filters.check(snapshot())
+    assert view(filters).text(PLAIN) == "none of the 5 agents is like that"
 
 
 def test_a_thousand_names_are_not_all_listed() -> None:
     many = {f"agent-{number}": record() for number in range(1000)}
     with pytest.raises(MusterError, match=r"agent-17 and 982 more$"):
-        Choice(agents=("x",)).check(report(records=many, history={}))
+        StatusFilter(agents=("x",)).check(snapshot(records=many, history={}))
 
 
 @pytest.mark.parametrize(("text", "words"), [(None, ()), ("", ()), ("a", ("a",)), ("a, b,,c ", ("a", "b", "c"))])
@@ -195,17 +198,17 @@ def test_columns_that_say_nothing_of_anybody_are_left_out() -> None:
 
 
 def test_ended_sessions_say_how_they_ended() -> None:
-    assert rows(view(Choice(ended=True)).text(PLAIN), "ENDED") == [
+    assert rows(view(StatusFilter(ended=True)).text(PLAIN), "ENDED") == [
         "ENDED    AGENT   STATUS      RAN  BACKEND  EXIT  WHY",
         "5m ago   tester  exited      10m  demo     3     its program ended with status 3",
         "10m ago  gone    terminated  10m  demo     3     its program ended with status 3",
         "30m ago  tester  exited      10m  demo     3     its program ended with status 3",
     ]
-    assert view(Choice(ended=True), history={}).text(PLAIN).endswith("sessions that ended: none")
+    assert view(StatusFilter(ended=True), history={}).text(PLAIN).endswith("sessions that ended: none")
 
 
 def test_who_asks_for_some_agents_is_told_of_services_only_when_one_is_down() -> None:
-    some = Choice(agents=("builder",))
+    some = StatusFilter(agents=("builder",))
     assert view(some).text(PLAIN).startswith("AGENT")
     assert "SERVICE" in view().text(PLAIN)
     assert "SERVICE" in view(some, pids={}).text(PLAIN)
@@ -250,8 +253,8 @@ def test_a_short_id_is_long_enough_to_tell_one_from_another(ids: Sequence[str], 
 # --- a window ---
 
 
-def frame(columns: int = 100, height: int = 30, choice: Choice | None = None, **changes: Any) -> list[str]:
-    lines = view(choice, **changes).frame(PLAIN, columns, height)
+def frame(columns: int = 100, height: int = 30, filters: StatusFilter | None = None, **changes: Any) -> list[str]:
+    lines = view(filters, **changes).frame(PLAIN, columns, height)
     assert len(lines) <= height
     assert all(width(line) <= columns for line in lines)
     return lines
@@ -263,11 +266,11 @@ def test_a_window_begins_with_the_whole_in_two_lines() -> None:
     assert head.endswith("5 agents: 2 running, 1 not_started, 1 exited, 1 stopped")
     assert services == "up: supervisor broker  alone: spawner reconciler registrar monitor handoff"
     assert (blank, table[:5]) == ("", "AGENT")
-    assert frame(choice=Choice(drift=ANY))[0].endswith("2 of 5 agents: 1 running, 1 exited")
+    assert frame(filters=StatusFilter(drift=ANY))[0].endswith("2 of 5 agents: 1 running, 1 exited")
 
 
 def test_a_window_says_that_the_broker_is_down_and_what_is_wrong() -> None:
-    lines = frame(bus=None, faults=("registry.yaml, line 3, column 1: no",), source=JOURNAL)
+    lines = frame(bus=None, faults=("registry.yaml, line 3, column 1: no",), source=RecordSource.JOURNAL)
     assert lines[2:5] == [
         "the broker is down: services go on by polling, and commands go through the journal",
         "registry.yaml, line 3, column 1: no",
@@ -280,30 +283,32 @@ def test_a_low_window_says_how_many_it_does_not_show() -> None:
     lines = frame(height=12, records=many)
     assert len(lines) == 12
     assert lines[-1] == "… there is no room for 95 more agents"
-    lines = frame(height=12, records=many, choice=Choice(ended=True))
+    lines = frame(height=12, records=many, filters=StatusFilter(ended=True))
     assert lines[-1] == "… there is no room for 95 more agents and 3 more sessions that ended"
 
 
 def test_a_window_that_is_just_high_enough_shows_everything() -> None:
     assert "no room" not in frame(height=9)[-1]
     assert frame(height=8)[-1] == "… there is no room for 2 more agents"
-    with_ended = Choice(ended=True)
-    assert "no room" not in frame(height=14, choice=with_ended)[-1]
-    assert frame(height=13, choice=with_ended)[-1] == "… there is no room for 2 more sessions that ended"
+    with_ended = StatusFilter(ended=True)
+    assert "no room" not in frame(height=14, filters=with_ended)[-1]
+    assert frame(height=13, filters=with_ended)[-1] == "… there is no room for 2 more sessions that ended"
 
 
 @pytest.mark.parametrize("columns", [1, 2, 10, 25])
 @pytest.mark.parametrize("height", [1, 2, 3, 4, 5])
 def test_any_window_has_a_picture(columns: int, height: int) -> None:
-    assert frame(columns, height, choice=Choice(ended=True), faults=("bad",), bus=None)
+    assert frame(columns, height, filters=StatusFilter(ended=True), faults=("bad",), bus=None)
 
 
 def test_only_the_passing_of_time_is_no_news() -> None:
-    later = View(report(), Choice(), NOW + timedelta(hours=1))
+    later = StatusView(snapshot(), StatusFilter(), NOW + timedelta(hours=1))
     assert view().news() == later.news()
     changed = RECORDS | {"builder": record(Status.TERMINATED)}
     assert view().news() != view(records=changed).news()
-    assert view(Choice(agents=("writer",))).news() == view(Choice(agents=("writer",)), records=changed).news()
+    assert (
+        view(StatusFilter(agents=("writer",))).news() == view(StatusFilter(agents=("writer",)), records=changed).news()
+    )
     assert view().news() != view(bus=None).news()
 
 
@@ -311,7 +316,7 @@ def test_only_the_passing_of_time_is_no_news() -> None:
 
 
 def test_the_document_has_every_field_of_every_record() -> None:
-    document = json.loads(view(Choice(ended=True)).json())
+    document = json.loads(view(StatusFilter(ended=True)).json())
     assert set(document["agents"]["helper"]) == set(AgentRecord.model_fields)
     assert document["agents"]["idle"] is None
     assert document["from"] == "registry"
@@ -369,7 +374,7 @@ def test_a_broken_registry_is_told_and_the_journal_is_shown(fleet: Fleet, capfd:
     assert "builder  gave_up" in shown
     assert status(fleet, "--json", "--ended") == 3
     document = json.loads(capfd.readouterr().out)
-    assert (document["from"], document["agents"]["builder"]["status"]) == (JOURNAL, "gave_up")
+    assert (document["from"], document["agents"]["builder"]["status"]) == (RecordSource.JOURNAL, "gave_up")
 
 
 def test_a_registry_that_can_not_be_written_is_shown_as_the_journal_has_it(
@@ -377,7 +382,7 @@ def test_a_registry_that_can_not_be_written_is_shown_as_the_journal_has_it(
 ) -> None:
     written, kept = record(), record(Status.GAVE_UP)
     journal = Journal(fleet.journal, "registrar")
-    for base, shown_from in ((kept, REGISTRY), (written, JOURNAL)):
+    for base, shown_from in ((kept, RecordSource.REGISTRY), (written, RecordSource.JOURNAL)):
         with journal.transaction() as transaction:
             for key, value in rows_of("builder", kept, base).items():
                 transaction.remember(key, value)
@@ -393,7 +398,7 @@ def test_a_registry_that_can_not_be_written_is_shown_as_the_journal_has_it(
 def test_a_broken_registry_without_a_journal_makes_none(fleet: Fleet, capfd: pytest.CaptureFixture[str]) -> None:
     fleet.registry.write_text("agents: [")
     assert status(fleet, "--json") == 3
-    assert json.loads(capfd.readouterr().out)["from"] == NOTHING
+    assert json.loads(capfd.readouterr().out)["from"] == RecordSource.NOTHING
     assert not fleet.journal.exists()
 
 
