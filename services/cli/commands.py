@@ -12,15 +12,12 @@ from pydantic.fields import FieldInfo
 
 from services.cli import exit_codes
 from services.cli.fleet_option import is_up, open_fleet, say
-from services.cli.request import ask
+from services.cli.request import add_wait, ask, check_name
 from services.cli.words import plain
 from shared.client.request import StillWaits
 from shared.contract.commands import VERBS, CliOption, Command, Reply
-from shared.contract.ids import is_id
 from shared.contract.topics import first_fault
 from shared.errors import MusterError
-
-WAIT_S = 20.0
 
 
 def verbs() -> dict[str, str]:
@@ -37,9 +34,7 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     if command.all_verb:
         parser.add_argument("--all", action="store_true", help="all of them")
     parser.add_argument("--json", action="store_true", help="print each reply as JSON")
-    parser.add_argument(
-        "--wait", type=float, default=WAIT_S, metavar="S", help=f"how long to wait for the answer (default {WAIT_S:g})"
-    )
+    add_wait(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -119,8 +114,7 @@ def commands_of(options: argparse.Namespace) -> Iterator[Command]:
     if command.all_verb and not given.get("agent"):
         raise MusterError(f"{options.verb} needs the name of an agent, or --all")
     for agent in _agents(given):
-        if not is_id(agent):
-            raise MusterError(f"{agent!r} is no agent's name: they are [a-z0-9_-], 1 to 64 long")
+        check_name(agent)
     for each in given[many[0]] if many else (None,):
         yield _made(command, {**given, many[0]: each} if many else given)
 

@@ -4,7 +4,6 @@ Needs no service: it reads the files that tmux writes.
 """
 
 import argparse
-import difflib
 import json
 import os
 import sys
@@ -17,8 +16,9 @@ from typing import BinaryIO
 
 from services.cli import exit_codes
 from services.cli.fleet_option import open_fleet_leniently, say
+from services.cli.tables import table
 from services.cli.terminal import LineReading, UnseenLines, tidy
-from services.cli.words import ago, plain, table
+from services.cli.words import ago, did_you_mean, plain
 from shared.contract.ids import is_id
 from shared.errors import MusterError
 from shared.fleet import Fleet
@@ -102,9 +102,8 @@ def _find(fleet: Fleet, agent: str, *, follow: bool) -> Path:
         return path
     if agent not in fleet.agents:
         known = sorted({*fleet.agents, *(log.agent for log in logs(fleet))})
-        close = difflib.get_close_matches(agent, known, n=1)
-        hint = f" did you mean {close[0]!r}?" if close else ""
-        raise MusterError(f"there is no agent and no log {plain(agent)!r};{hint} {_there_are(fleet)}")
+        hint = did_you_mean(agent, known)
+        raise MusterError(f"there is no agent and no log {plain(agent)!r}; {hint}{_there_are(fleet)}")
     if not follow:
         raise MusterError(
             f"{agent} has no log yet: {path} begins when it is started; muster logs -f {agent} waits for it"

@@ -1,7 +1,6 @@
 """`muster status`: what runs, from the registry file (else the journal) and the bus, once or as it changes."""
 
 import argparse
-import shutil
 import sys
 from contextlib import closing
 from datetime import UTC, datetime
@@ -9,7 +8,7 @@ from datetime import UTC, datetime
 from services.cli import exit_codes
 from services.cli.status_filter import ACTIVITIES, ANY, DRIFTS, STATUSES, StatusFilter, split
 from services.cli.status_view import StatusView
-from services.cli.words import Paint
+from services.cli.words import Paint, terminal_columns
 from shared.client.presence import Glance, may_answer
 from shared.client.snapshot import Snapshot, SnapshotReader
 from shared.contract.states import Desired
@@ -69,8 +68,7 @@ def _snapshot(reader: SnapshotReader) -> Snapshot:
 
 
 def _text(view: StatusView) -> str:
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    return view.text(Paint(sys.stdout), columns)
+    return view.text(Paint(sys.stdout), terminal_columns())
 
 
 def _put(document: bytes) -> None:

@@ -1,12 +1,11 @@
 """Which agents and ended sessions `muster status` shows: names and filters, all of which must hold. Pure."""
 
-import difflib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from registry import EndedSession
 from services.cli import exit_codes
-from services.cli.words import plain
+from services.cli.words import did_you_mean, plain
 from shared.client.snapshot import NOT_STARTED, Snapshot
 from shared.contract.events.drift import DriftEvent, DriftResolved
 from shared.contract.states import Activity, Status
@@ -103,9 +102,8 @@ def split(text: str | None) -> tuple[str, ...]:
 
 
 def _unknown(given: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(given, known, n=1)
-    hint = f" did you mean {close[0]!r}?" if close else ""
-    return f"{plain(given)!r};{hint} there {'are' if len(known) > 1 else 'is'}: {_listed(known)}"
+    there_are = "there are" if len(known) > 1 else "there is"
+    return f"{plain(given)!r}; {did_you_mean(given, known)}{there_are}: {_listed(known)}"
 
 
 def _listed(names: Iterable[str]) -> str:

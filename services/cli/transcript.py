@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import dataclasses
-import difflib
 import io
 import json
 import os
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from registry import AgentRecord, BadRegistry, RegistryFile
 from services.cli.fleet_option import open_fleet_leniently
-from services.cli.words import Paint, plain
+from services.cli.words import Paint, did_you_mean, plain
 from shared.agents.transcript import READERS, Speaker, TranscriptEntry
 from shared.errors import MusterError
 from shared.fleet import Fleet
@@ -71,8 +70,7 @@ def run(options: argparse.Namespace) -> int:
     fleet, _ = open_fleet_leniently(options)
     agents = sorted({*fleet.agents, *recorded(fleet)})
     if options.agent not in agents:
-        close = difflib.get_close_matches(options.agent, agents, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
+        hint = did_you_mean(options.agent, agents)
         raise MusterError(f"there is no agent {plain(options.agent)!r}; {hint}there are: {', '.join(agents) or 'none'}")
     there = where_is(fleet, options.agent)
     path, conversation = find(options.agent, there, options.conversation)
