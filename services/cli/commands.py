@@ -102,7 +102,7 @@ def _help(said: str) -> str:
 
 
 def commands_of(options: argparse.Namespace) -> Iterator[Command]:
-    """The commands that the words mean: one, or one for each agent that was named."""
+    """The commands that were typed: one, or one for each agent that was named."""
     command = VERBS[options.verb]
     given = _given(command, options)
     many = [name for name, _, option in _options(command) if option.many]
@@ -125,7 +125,7 @@ def _agents(given: dict[str, Any]) -> list[str]:
 
 
 def _given(command: type[Command], options: argparse.Namespace) -> dict[str, Any]:
-    """What was said of each field; one that was not mentioned is left to the command's class."""
+    """The fields that were given. The command's class has defaults for the others."""
     given = {}
     for name, _, option in _options(command):
         value = getattr(options, name)
@@ -139,7 +139,7 @@ def _given(command: type[Command], options: argparse.Namespace) -> dict[str, Any
 
 
 def _is_on_stdin(command: type[Command], options: argparse.Namespace, name: str) -> bool:
-    """Whether a text comes by standard input: it was said so, or nothing else was and that is no terminal."""
+    """Whether a text comes by standard input: `-` was given, or no text at all and standard input is no terminal."""
     if getattr(options, name) is not None:
         return bool(getattr(options, name) == "-")
     group = next(option.group for field, _, option in _options(command) if field == name)

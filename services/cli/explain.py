@@ -15,7 +15,7 @@ from shared.contract.commands import Explain
 from shared.errors import MusterError
 
 SOURCES = ("hooks", "live_file", "transcript", "processes", "title", "screen")
-"""In the order in which they are believed."""
+"""The most trusted first."""
 COLUMNS = (
     *(Column(""), Column("SOURCE"), Column("SAYS"), Column("FOR")),
     *(Column("WHAT WAS SEEN", least=24), Column("WHAT WAS MADE OF IT", least=24)),
@@ -72,9 +72,9 @@ def _asked(health: Mapping[str, Any], now: datetime) -> str:
 
 def _rows(found: Mapping[str, Any], paint: Paint) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
-    heard = {piece["source"]: piece for piece in found["evidence"]}
-    for source in (*SOURCES, *(name for name in heard if name not in SOURCES)):
-        piece = heard.get(source)
+    pieces = {piece["source"]: piece for piece in found["evidence"]}
+    for source in dict.fromkeys((*SOURCES, *pieces)):
+        piece = pieces.get(source)
         if piece is None:
             rows.append(("", paint.dim(plain(source)), paint.dim("-"), "", paint.dim("nothing"), ""))
             continue

@@ -1,4 +1,4 @@
-"""What most verbs begin with: the fleet that is meant, and whether it is up."""
+"""What most verbs begin with: the fleet that `--fleet` names, whether it is up, and a way to tell people."""
 
 import argparse
 import contextlib
@@ -22,6 +22,6 @@ def is_up(fleet: Fleet) -> bool:
 
 
 def say(text: str) -> None:
-    """For people, beside what a script may read. Nobody listening is no reason to leave work undone."""
+    """Tell people something, apart from the output that a script reads. If standard error is closed, go on."""
     with contextlib.suppress(OSError, ValueError):
         print(f"muster: {text}", file=sys.stderr, flush=True)

@@ -19,7 +19,7 @@ NAMES_AT_MOST = 20
 
 
 class WrongWord(MusterError):
-    """A filter that means nothing."""
+    """A value that no filter has."""
 
     exit_code = exit_codes.USAGE
 
@@ -41,7 +41,7 @@ class StatusFilter:
         return not (self.agents or self.statuses or self.doing or self.backends or self.wanted or self.drift)
 
     def check(self, snapshot: Snapshot) -> None:
-        """Raise a sentence for what there is not: a typo must not look like an empty fleet."""
+        """Raise a sentence for a name or value that does not exist: a typo must not look like an empty fleet."""
         for status in self.statuses:
             if status not in STATUSES:
                 raise WrongWord(f"there is no status {_unknown(status, STATUSES)}")
@@ -75,7 +75,7 @@ class StatusFilter:
         )
 
     def _takes_agent(self, snapshot: Snapshot, agent: str) -> bool:
-        """What is asked of an agent and not of one of its sessions."""
+        """The filters that are about the agent, not about one of its sessions."""
         record = snapshot.records.get(agent)
         drifts = record.drifts if record is not None else []
         return (
@@ -97,7 +97,7 @@ class StatusFilter:
 
 
 def split(text: str | None) -> tuple[str, ...]:
-    """Words with commas between."""
+    """The words of a list with commas."""
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 

@@ -1,7 +1,6 @@
-"""The background processes of a fleet, under supervisord: its configuration, its start, and an end without remains.
+"""The background processes of a fleet, under supervisord: its configuration, how they are started and stopped.
 
-No control socket is opened: signals are enough, and which process lives is told by the locks that the processes hold,
-so that even orphans of a killed supervisor are found.
+No control socket is opened: signals are enough, and the locks of the processes show which of them live.
 """
 
 import os
@@ -41,7 +40,7 @@ def log_of(fleet: Fleet, program: str) -> Path:
 
 
 def make_home(fleet: Fleet) -> None:
-    """The private directory beside the fleet file, which git is told to leave alone."""
+    """Make the private directory beside the fleet file; git ignores it."""
     try:
         for directory in (fleet.home, fleet.home / "run", fleet.home / "logs"):
             make_directory(directory)
@@ -52,7 +51,7 @@ def make_home(fleet: Fleet) -> None:
 
 
 def configuration(fleet: Fleet) -> str:
-    """supervisord's file. No path of the user's is in it: `%`, `;` and `#` have meanings there that no quoting ends.
+    """supervisord's file. It holds no path of the user's: `%`, `;` and `#` can't be quoted there.
 
     supervisord runs in the fleet's `.muster` directory, and the services get the fleet file by `MUSTER_FLEET`.
     """
@@ -66,7 +65,7 @@ def configuration(fleet: Fleet) -> str:
             f"[program:{name}]\ncommand = {command}\n"
             "autorestart = true\nstartsecs = 3\nstartretries = 1000000\n"
             "stopsignal = TERM\nstopwaitsecs = 10\n"
-            # The broker first, and it leaves last: services say goodbye through it.
+            # The broker starts first and ends last: services publish their end through it.
             f"priority = {1 if name == BROKER else 10}\n"
             f"redirect_stderr = true\nstdout_logfile = logs/{name}.log\n"
             "stdout_logfile_maxbytes = 5MB\nstdout_logfile_backups = 3\n"
@@ -87,7 +86,7 @@ def _command(fleet: Fleet, name: str) -> list[str]:
 
 
 def start(fleet: Fleet) -> None:
-    """Start the supervisor, which starts the rest. To be called when none runs."""
+    """Start the supervisor, which starts the rest. Call it only when none runs."""
     make_home(fleet)
     file = fleet.home / "run" / "supervisord.conf"
     write(file, configuration(fleet))
@@ -106,19 +105,19 @@ def start(fleet: Fleet) -> None:
 
 
 def run_once(fleet: Fleet, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a service as a child that looks once and ends; what it says is kept from the terminal."""
+    """Run a service as a child that looks once and ends; its output is captured."""
     return subprocess.run(foreground(fleet, name, *arguments), capture_output=True, text=True, check=False)
 
 
 def foreground(fleet: Fleet, name: str, *arguments: str) -> list[str]:
-    """The words that run a service without a supervisor."""
+    """The command line that runs a service without a supervisor."""
     return [sys.executable, "-P", "-m", f"services.{name}", "--fleet", str(fleet.path), *arguments]
 
 
 def stop(fleet: Fleet) -> list[str]:
-    """End the supervisor and all it started, orphans too; answers what had to be ended."""
+    """End the supervisor and all it started, orphans too; returns what was ended."""
     ended = list(pids(fleet))
-    for group in ((SUPERVISOR,), SERVICES, (BROKER,)):  # in this order: services say goodbye through the broker
+    for group in ((SUPERVISOR,), SERVICES, (BROKER,)):  # in this order: services publish their end through the broker
         for number in (signal.SIGTERM, signal.SIGKILL):
             for name, pid in pids(fleet).items():
                 if name in group:

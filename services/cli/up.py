@@ -1,4 +1,4 @@
-"""`muster up`: start what is not running, and come back when it answers."""
+"""`muster up`: starts what is not running, and returns when every service is online."""
 
 import argparse
 import json
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     if is_up(fleet):
         waiting = _wait_for_services(fleet)
         if waiting:
-            raise MusterError(f"up, but not all of it answers: {_why(fleet, waiting)}\nrun: muster doctor")
+            raise MusterError(f"up, but not all of it answers: {_last_log_lines(fleet, waiting)}\nrun: muster doctor")
         say("already up")
     else:
         bring_up(fleet)
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def bring_up(fleet: Fleet) -> None:
-    """Start broker and services and wait until every one of them has said that it is there."""
+    """Start broker and services, and wait until each of them is online."""
     if not fleet.declared.broker.endpoints:
         find_program()
     orphans = supervision.pids(fleet)
@@ -54,18 +54,20 @@ def bring_up(fleet: Fleet) -> None:
     supervision.start(fleet)
     waiting = _wait_for_services(fleet)
     if waiting and not (fleet.declared.broker.endpoints and supervision.pids(fleet).keys() >= set(fleet.services)):
-        raise MusterError(f"not ready after {READY_WITHIN_S:.0f} s: {_why(fleet, waiting)}\nrun: muster doctor")
+        raise MusterError(
+            f"not ready after {READY_WITHIN_S:.0f} s: {_last_log_lines(fleet, waiting)}\nrun: muster doctor"
+        )
 
 
 def _wait_for_services(fleet: Fleet) -> list[str]:
-    """Wait for the services; answers those that did not come."""
+    """Wait until every service is online; returns those that are not."""
     deadline = time.monotonic() + READY_WITHIN_S
     waiting = list(fleet.services)
     seen = False
     while waiting and time.monotonic() < deadline:
         seen = seen or is_up(fleet)
         if seen and not is_up(fleet):
-            break  # the supervisor itself has ended: nobody is going to come
+            break  # the supervisor itself has ended: nothing starts the services
         bus = look_at_bus(fleet, 1.0)
         living = supervision.pids(fleet)
         there = bus.services if bus else {}
@@ -79,10 +81,10 @@ def _wait_for_services(fleet: Fleet) -> list[str]:
     return waiting
 
 
-def _why(fleet: Fleet, waiting: list[str]) -> str:
-    told = []
+def _last_log_lines(fleet: Fleet, waiting: list[str]) -> str:
+    found = []
     for name in (supervision.SUPERVISOR, "broker", *waiting):
         log = supervision.log_of(fleet, name)
         lines = log.read_text(errors="replace").splitlines()[-2:] if log.exists() else ["it has logged nothing"]
-        told += [f"\n  {name}: {line[:300]}" for line in lines]
-    return "".join(told)
+        found += [f"\n  {name}: {line[:300]}" for line in lines]
+    return "".join(found)

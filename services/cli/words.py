@@ -22,7 +22,7 @@ KIND_COLUMNS = 18
 
 
 class Paint:
-    """Colours, where the output is a terminal."""
+    """Colours a text if the output is a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._on = stream.isatty()

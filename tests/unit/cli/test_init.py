@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from services.cli.__main__ import main
-from services.cli.init import SETTING, TEMPLATE
+from services.cli.init import TEMPLATE
 from shared.fleet import load_fleet
 from shared.fleet.backend import (
     Backend,
@@ -55,8 +55,8 @@ AS_IT_IS = (TmuxSettings, PollSettings, LogSettings, StartSettings, FleetRestart
 
 
 def uncommented(text: str) -> str:
-    """Every setting in use."""
-    return re.sub(SETTING, r"\1", text, flags=re.MULTILINE)
+    """Every setting in use. Before a setting that is not used is a #; prose has a space and a letter behind its #."""
+    return re.sub(r"^( *)#(?! \S)", r"\1", text, flags=re.MULTILINE)
 
 
 def sections(node: Any) -> Iterator[Section]:

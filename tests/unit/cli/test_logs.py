@@ -21,7 +21,7 @@ from shared.errors import MusterError
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "LOOKS_EVERY_S", 0.0)
+    monkeypatch.setattr(logs, "POLL_INTERVAL_S", 0.0)
 
 
 @pytest.fixture
