@@ -27,14 +27,15 @@ COALESCE_S = 0.03
 """Events wait this long after a write, so that a burst becomes one write. A single event does not wait."""
 WRITE_ATTEMPTS = 5
 """How often a write starts again because a person saved the file meanwhile."""
-RETRY_AFTER = timedelta(seconds=0.5)
+RETRY_INTERVAL = timedelta(seconds=0.5)
 VERSIONS_PER_AGENT = 50
 """An editor saves the version that it opened, maybe long ago: this many versions of a record are known."""
 NOTICE_SHOWN_FOR = timedelta(seconds=60)
 PRUNE_INTERVAL = timedelta(seconds=60)
-LATE_SAVE_AFTER = timedelta(seconds=0.5)
+LATE_SAVE_WITHIN = timedelta(seconds=0.5)
+"""An editor that has the replaced file open saves into it within this time, mostly."""
 ACTIVITY_WRITE_INTERVAL = timedelta(seconds=1)
-"""Activity changes all the time: the states show it at once, the file at most this often."""
+"""Activity changes all the time: states show it at once, the file is written at most this often."""
 
 
 class Registrar:
@@ -48,7 +49,7 @@ class Registrar:
         self._in_file: Mapping[str, AgentRecord] | None = None
         """The file's records as we last read or wrote them; None: to be read as if for the first time."""
         self._touched: dict[str, AgentRecord | None] = {}
-        """What the last turn wrote or took up. It counts once the turn is seen to be committed."""
+        """What the last turn wrote or took up. It counts if the next turn finds it committed."""
         self._versions: defaultdict[str, deque[AgentRecord]] = defaultdict(lambda: deque(maxlen=VERSIONS_PER_AGENT))
         self._records = records_in(journal.memory())
         """As of the last turn, of this process or of the one before."""
@@ -106,7 +107,7 @@ class Registrar:
         for _ in range(WRITE_ATTEMPTS):
             try:
                 if not self._take_up_edits(turn, ledger):
-                    turn.look_again_at(turn.now + RETRY_AFTER)
+                    turn.look_again_at(turn.now + RETRY_INTERVAL)
                     return
                 for refused in follow_wishes(turn, ledger):
                     self._notify(turn, f"registry.yaml: `desired` of {refused.agent} was put back: {refused.said}")
@@ -117,14 +118,14 @@ class Registrar:
                 raise
             except OSError as fault:
                 self._report_fault(turn, f"{self._file.path} can't be written: {fault.strerror or fault}")
-                turn.look_again_at(turn.now + RETRY_AFTER)
+                turn.look_again_at(turn.now + RETRY_INTERVAL)
             except MusterError as fault:  # its content can't be read or changed
                 self._report_fault(turn, str(fault))
-                turn.look_again_at(turn.now + RETRY_AFTER)
+                turn.look_again_at(turn.now + RETRY_INTERVAL)
             else:
                 self._fault = ""
             return
-        turn.look_again_at(turn.now + RETRY_AFTER)
+        turn.look_again_at(turn.now + RETRY_INTERVAL)
 
     def _take_up_late_save(self, turn: Turn) -> None:
         try:
@@ -136,7 +137,7 @@ class Registrar:
             self._report_fault(turn, f"{self._file.path} can't be written: {fault.strerror or fault}")
 
     def _take_up_edits(self, turn: Turn, ledger: Ledger) -> bool:
-        """Take up people's edits; False while an editor seems to be in the middle of a save."""
+        """Take up people's edits; False while the file looks half saved."""
         theirs = self._file.records()
         if theirs is self._in_file:
             return True
@@ -192,7 +193,7 @@ class Registrar:
             )
 
     def _take_up_new(self, turn: Turn, ledger: Ledger, agent: str, theirs: AgentRecord) -> None:
-        """An entry that we do not know: a person wrote it, or copied it from another file."""
+        """An entry without a record: a person wrote it, or copied it from another entry."""
         if agent in ledger.gone:
             return
         owner = next(
@@ -217,10 +218,10 @@ class Registrar:
             rewritten = self._file.write(changes, gone - changes.keys(), ledger.ended, pruned)
             if rewritten:
                 self._notify(turn, rewritten_notice(rewritten))
-            # Not what is there now: a person may have edited the file since, and that edit is to be taken up.
+            # Not what is there now: an edit that a person made since must be taken up by the next turn.
             self._in_file, self._written_at = self._file.last_good(), turn.now
             turn.coalesce(COALESCE_S)
-            turn.look_again_at(turn.now + LATE_SAVE_AFTER)  # an editor may save into the replaced file
+            turn.look_again_at(turn.now + LATE_SAVE_WITHIN)
         self._touched |= dict.fromkeys(gone) | changes
         ledger.note_written()
 
@@ -288,7 +289,7 @@ class Registrar:
             self._log.error("the registry file is left as it is", reason=fault)
 
     def _notify(self, turn: Turn, said: str) -> None:
-        """Show people for a while what we did with their edit."""
+        """Show people for a while what became of their edit."""
         self._log.warning("changed a person's edit", reason=said)
         self._notice, self._notice_until = said, turn.now + NOTICE_SHOWN_FOR
 
