@@ -142,19 +142,19 @@ def test_ended_sessions_come_newest_first_and_are_filtered_too(filters: StatusFi
         ),
     ],
 )
-def test_what_there_is_not_is_a_sentence_that_says_what_there_is(filters: StatusFilter, says: str, code: int) -> None:
+def test_an_unknown_value_is_refused_with_a_list_of_what_exists(filters: StatusFilter, says: str, code: int) -> None:
     with pytest.raises(MusterError) as told:
         filters.check(snapshot(history={}))
     assert str(told.value).startswith(says)
     assert told.value.exit_code == code
 
 
-def test_an_agent_that_was_taken_for_a_kind_of_drift_is_told_where_it_belongs() -> None:
+def test_an_agent_given_as_a_kind_of_drift_gets_a_hint() -> None:
     with pytest.raises(WrongWord, match="agents come first: muster status builder --drift"):
         StatusFilter(drift="builder").check(snapshot())
 
 
-def test_a_backend_that_nobody_runs_on_is_no_mistake() -> None:
+def test_a_known_backend_without_agents_is_no_error() -> None:
     filters = StatusFilter(backends=("gemini",))
     filters.check(snapshot())
     assert view(filters).text(PLAIN) == "none of the 5 agents is like that"
@@ -167,7 +167,7 @@ def test_a_thousand_names_are_not_all_listed() -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), [(None, ()), ("", ()), ("a", ("a",)), ("a, b,,c ", ("a", "b", "c"))])
-def test_words_with_commas_between(text: str | None, words: tuple[str, ...]) -> None:
+def test_a_list_with_commas_is_split(text: str | None, words: tuple[str, ...]) -> None:
     assert split(text) == words
 
 
@@ -192,7 +192,7 @@ def test_a_row_says_what_a_person_wants_to_know() -> None:
     ]
 
 
-def test_columns_that_say_nothing_of_anybody_are_left_out() -> None:
+def test_columns_that_are_empty_for_all_agents_are_left_out() -> None:
     text = view(records={"builder": record(session="builder")}, fleet=Fleet(Path("/f/fleet.yaml"), Declaration()))
     assert rows(text.text(PLAIN))[0] == "AGENT    STATUS   SINCE  WANTED   BACKEND  WHY"
 
@@ -207,7 +207,7 @@ def test_ended_sessions_say_how_they_ended() -> None:
     assert view(StatusFilter(ended=True), history={}).text(PLAIN).endswith("sessions that ended: none")
 
 
-def test_who_asks_for_some_agents_is_told_of_services_only_when_one_is_down() -> None:
+def test_with_a_filter_services_are_shown_only_when_one_is_down() -> None:
     some = StatusFilter(agents=("builder",))
     assert view(some).text(PLAIN).startswith("AGENT")
     assert "SERVICE" in view().text(PLAIN)
@@ -215,21 +215,21 @@ def test_who_asks_for_some_agents_is_told_of_services_only_when_one_is_down() ->
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 100, 120, 200])
-def test_a_table_fits_the_terminal_and_keeps_what_is_most_telling(columns: int) -> None:
+def test_a_table_fits_the_terminal_and_keeps_the_most_useful_columns(columns: int) -> None:
     shown = rows(view().text(PLAIN, columns))
     assert all(width(line) <= columns for line in shown)
     assert shown[0].startswith("AGENT    STATUS")
     assert "DRIFT" in shown[0]
 
 
-def test_at_a_hundred_columns_it_is_the_conversation_that_goes_first() -> None:
+def test_the_conversation_is_the_first_column_to_be_left_out() -> None:
     shown = rows(view().text(PLAIN, 100))
     assert shown[0] == "AGENT    STATUS       SINCE  WANTED   BACKEND  SESSION  DRIFT                  WHY"
     assert shown[3] == "helper   running      5m     running  claude   by hand  stale_id, wrong_back…  spawned"
     assert shown[4].endswith("pane_dead              its program ended wi…")
 
 
-def test_words_from_elsewhere_can_not_command_the_terminal() -> None:
+def test_control_characters_from_elsewhere_do_not_reach_the_terminal() -> None:
     odd = {"builder": record(session="a\x1b[2Jb", reason="\x07", conversation="c\nd", drifts=["\x1b[H"])}
     text = view(records=odd, faults=("bad\x1b[2J\nworse",)).text(PLAIN, 80)
     assert all(line.isprintable() for line in text.splitlines())
@@ -260,7 +260,7 @@ def frame(columns: int = 100, height: int = 30, filters: StatusFilter | None = N
     return lines
 
 
-def test_a_window_begins_with_the_whole_in_two_lines() -> None:
+def test_a_window_begins_with_a_summary_in_two_lines() -> None:
     head, services, blank, table, *_ = frame()
     assert head.startswith("box  ")
     assert head.endswith("5 agents: 2 running, 1 not_started, 1 exited, 1 stopped")
@@ -297,11 +297,11 @@ def test_a_window_that_is_just_high_enough_shows_everything() -> None:
 
 @pytest.mark.parametrize("columns", [1, 2, 10, 25])
 @pytest.mark.parametrize("height", [1, 2, 3, 4, 5])
-def test_any_window_has_a_picture(columns: int, height: int) -> None:
+def test_a_window_of_any_size_shows_something(columns: int, height: int) -> None:
     assert frame(columns, height, filters=StatusFilter(ended=True), faults=("bad",), bus=None)
 
 
-def test_only_the_passing_of_time_is_no_news() -> None:
+def test_passing_time_alone_is_no_news() -> None:
     later = StatusView(snapshot(), StatusFilter(), NOW + timedelta(hours=1))
     assert view().news() == later.news()
     changed = RECORDS | {"builder": record(Status.TERMINATED)}
@@ -346,19 +346,21 @@ def test_filters_hold_for_json_too(fleet: Fleet, capfd: pytest.CaptureFixture[st
     assert list(json.loads(capfd.readouterr().out)["agents"]) == ["tester"]
 
 
-def test_who_only_looks_makes_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_status_makes_no_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "fleet.yaml").write_text("agents: {builder: {}}\n")
     assert main(["--fleet", str(tmp_path / "fleet.yaml"), "status"]) == 3
     assert "builder  not_started" in capfd.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["fleet.yaml"]
 
 
-def test_a_wrong_word_is_told_before_a_watch_begins(fleet: Fleet, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_name_is_reported_before_a_watch_begins(fleet: Fleet, capfd: pytest.CaptureFixture[str]) -> None:
     assert status(fleet, "--watch", "nobody") == 1
     assert capfd.readouterr().err.startswith("muster: there is no agent 'nobody'; there are: builder, tester")
 
 
-def test_a_broken_registry_is_told_and_the_journal_is_shown(fleet: Fleet, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_registry_is_reported_and_the_journals_records_are_shown(
+    fleet: Fleet, capfd: pytest.CaptureFixture[str]
+) -> None:
     journal = Journal(fleet.journal, "registrar")
     kept = record(Status.GAVE_UP)
     with journal.transaction() as transaction:
@@ -377,7 +379,7 @@ def test_a_broken_registry_is_told_and_the_journal_is_shown(fleet: Fleet, capfd:
     assert (document["from"], document["agents"]["builder"]["status"]) == (RecordSource.JOURNAL, "gave_up")
 
 
-def test_a_registry_that_can_not_be_written_is_shown_as_the_journal_has_it(
+def test_while_the_registry_file_is_behind_the_journals_records_are_shown(
     fleet: Fleet, capfd: pytest.CaptureFixture[str]
 ) -> None:
     written, kept = record(), record(Status.GAVE_UP)
@@ -402,7 +404,7 @@ def test_a_broken_registry_without_a_journal_makes_none(fleet: Fleet, capfd: pyt
     assert not fleet.journal.exists()
 
 
-def test_who_looks_once_does_not_pay_for_the_watch() -> None:
+def test_status_without_watch_does_not_import_the_watch() -> None:
     code = "import sys, services.cli.status; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     dear = {"services.cli.status_watch", "services.cli.live_screen", "shared.client.request", "supervisor", "asyncio"}

@@ -30,7 +30,7 @@ def test_a_text_is_as_wide_as_a_terminal_shows_it(text: str, cells: int) -> None
         (f"a{RED}b{END}cdef", 3, f"a{RED}b{END}…{END}"),
     ],
 )
-def test_what_does_not_fit_is_cut_and_says_so(text: str, columns: int, shown: str) -> None:
+def test_a_text_that_does_not_fit_is_cut_with_an_ellipsis(text: str, columns: int, shown: str) -> None:
     assert cut(text, columns) == shown
 
 
@@ -52,12 +52,12 @@ def test_without_a_width_nothing_is_cut() -> None:
     ]
 
 
-def test_the_widest_column_gives_way_first() -> None:
+def test_the_widest_column_is_cut_first() -> None:
     assert fitted([NAME, KIND, WHY], ROWS, 38)[1] == "builder-of-thi…  demo  because of this"
     assert fitted([NAME, KIND, WHY], ROWS, 30)[1] == "builder-of…  demo  because of…"
 
 
-def test_where_that_is_not_enough_the_least_telling_column_goes() -> None:
+def test_where_cutting_is_not_enough_the_least_useful_column_is_left_out() -> None:
     assert fitted([NAME, KIND, WHY], ROWS, 16) == ["NAME     WHY", "builde…  becaus…", "b        x"]
 
 

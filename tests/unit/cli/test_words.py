@@ -234,7 +234,7 @@ def test_a_reply_is_one_line(code: str, outcome: str) -> None:
 
 
 @given(st.text(max_size=30))
-def test_words_from_elsewhere_can_not_command_the_terminal(text: str) -> None:
+def test_control_characters_from_elsewhere_do_not_reach_the_terminal(text: str) -> None:
     reply = Reply(id="c1", verb="spawn", ok=False, said=text, by="spawner", time=NOW)
     assert event_line("box", REPLY, reply, PLAIN).isprintable()
 

@@ -41,7 +41,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
     host.journal.close()
 
 
-def test_the_file_is_read_while_it_shows_all(host: Host) -> None:
+def test_the_file_is_read_while_it_is_up_to_date(host: Host) -> None:
     host.file.write({"builder": record()})
     host.remember("builder", record(), record())
     path_edited = host.path.read_text().replace("reason: spawned", "reason: by hand")
@@ -49,7 +49,7 @@ def test_the_file_is_read_while_it_shows_all(host: Host) -> None:
     assert host.reader.read(host.turn())["builder"].reason == "by hand"
 
 
-def test_a_missing_file_is_no_empty_registry(host: Host) -> None:
+def test_without_a_file_the_memory_is_read(host: Host) -> None:
     host.file.write({"builder": record()})
     host.remember("builder", record(), record())
     assert host.reader.read(host.turn()) == {"builder": record()}
