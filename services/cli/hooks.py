@@ -76,7 +76,7 @@ def _apply(
     except MusterError as error:
         return {"backend": name, "path": str(change.path), "changed": False, "said": str(error), "error": str(error)}
     outcome = _outcome(name, change, what, dry=dry)
-    with suppress(MusterError):  # somebody else has written it since
+    with suppress(MusterError):  # another program has written it since
         away = [str(each) for each in installed_by(name, env) if each != fleet.hooks and is_gone(each)]
         outcome["said"] += f"; it also has those of {', '.join(away)}, {GONE}" if away else ""
     return outcome

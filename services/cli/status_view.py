@@ -74,8 +74,8 @@ class _Tables:
         chosen = self.filters.agents_in(self.snapshot)
         agents = chosen[:at_most]
         if not agents:
-            everybody = len(self.snapshot.agents)
-            said = f"none of the {everybody} agents is like that" if everybody else "no agents are declared"
+            total = len(self.snapshot.agents)
+            said = f"none of the {total} agents is like that" if total else "no agents are declared"
             return _Table("agents", [said])
         records = [record for agent in agents if (record := self.snapshot.records.get(agent)) is not None]
         size = short_size(record.conversation for record in records if record.conversation)
@@ -105,13 +105,13 @@ class _Tables:
 
     def _why(self, agent: str, record: AgentRecord) -> str:
         """The reason of its status, and what holds it: its own usage limit, or another agent's on its account."""
-        told = record.activity_reason if record.is_running and record.activity else record.reason
+        reason = record.activity_reason if record.is_running and record.activity else record.reason
         if record.limit is not None:
-            return f"{limit_words(record, self.now)}; {told}"
+            return f"{limit_words(record, self.now)}; {reason}"
         account = account_of(self.snapshot.fleet, agent, record.backend)
         records = self.snapshot.records.items()
         other = next((name for name, each in records if each.limit and each.account == account), "")
-        return f"parked: {other} has hit a limit of the account {account!r}; {told}" if other else told
+        return f"parked: {other} has hit a limit of the account {account!r}; {reason}" if other else reason
 
     def ended(self, at_most: int | None) -> _Table:
         what = "sessions that ended"
@@ -240,7 +240,7 @@ class StatusView:
     def text(self, paint: Paint, columns: int | None = None) -> str:
         """Everything, however long; lines are cut only where a width is given."""
         snapshot = self.snapshot
-        parts = ["\n".join(told)] if (told := self._warnings(paint)) else []
+        parts = ["\n".join(warnings)] if (warnings := self._warnings(paint)) else []
         if self.filters.is_empty or not snapshot.all_up:
             rows = [
                 (each.name, paint.status(each.status), f"{each.pid or '-'}", process_words(each, self.now))
@@ -264,19 +264,19 @@ class StatusView:
 
     def _warnings(self, paint: Paint) -> list[str]:
         snapshot = self.snapshot
-        told = [NO_BROKER] if snapshot.bus is None else []
-        told += [line for fault in snapshot.faults for line in map(plain, fault.splitlines())]
+        lines = [NO_BROKER] if snapshot.bus is None else []
+        lines += [line for fault in snapshot.faults for line in map(plain, fault.splitlines())]
         if snapshot.source is RecordSource.JOURNAL:
-            told.append("the agents are shown as the journal has them, which is the last good state")
+            lines.append("the agents are shown as the journal has them, which is the last good state")
         if snapshot.source is RecordSource.NOTHING:
-            told.append("there is no journal to tell the last good state either: nothing is known of the agents")
-        return [paint.bad(line) for line in told]
+            lines.append("there is no journal to tell the last good state either: nothing is known of the agents")
+        return [paint.bad(line) for line in lines]
 
     def _headline(self, paint: Paint) -> str:
         snapshot = self.snapshot
         count = Counter(snapshot.status(agent) for agent in self.filters.agents_in(snapshot))
-        shown, everybody = count.total(), len(snapshot.agents)
-        of = f" of {everybody}" if shown != everybody else ""
+        shown, total = count.total(), len(snapshot.agents)
+        of = f" of {total}" if shown != total else ""
         parts = [f"{number} {paint.status(status)}" for status, number in count.most_common()]
         said = f"{shown}{of} agents" + (f": {', '.join(parts)}" if parts else "")
         return f"{paint.bold(snapshot.fleet.space.host)}  {self.now.astimezone():%H:%M:%S}  {said}"
