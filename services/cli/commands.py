@@ -15,7 +15,7 @@ from services.cli.fleet_option import is_up, open_fleet, say
 from services.cli.request import add_wait, ask, check_name
 from services.cli.words import plain
 from shared.client.request import StillWaits
-from shared.contract.commands import VERBS, CliOption, Command, Reply
+from shared.contract.commands import VERBS, CliOption, Command
 from shared.contract.topics import first_fault
 from shared.errors import MusterError
 
@@ -50,13 +50,9 @@ def run(options: argparse.Namespace) -> int:
             say(str(waits))
             worst = max(worst, exit_codes.UNDER_WAY)
             continue
-        _show(reply, as_json=options.json)
+        print(reply.model_dump_json() if options.json else plain(reply.said))
         worst = max(worst, 0 if reply.ok else exit_codes.FAILED)
     return worst
-
-
-def _show(reply: Reply, *, as_json: bool) -> None:
-    print(reply.model_dump_json() if as_json else plain(reply.said))
 
 
 # --- from a command's class to options ---

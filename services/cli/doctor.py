@@ -65,7 +65,7 @@ def examine(given: str | None) -> Iterator[Finding]:
         yield Finding("fleet", False, str(error), "mend the file; `muster init` writes a good one")
         return
     yield Finding("fleet", True, f"{fleet.path}: {len(fleet.declared.agents)} agents")
-    for check in (agents, loops, _tmux_answers, _files, _space, _journal, _broker, _services):
+    for check in (agents, loops, _tmux_answers, _files, _space, _journal, _bus_and_services):
         yield from check(fleet)
 
 
@@ -210,15 +210,12 @@ def _journal(fleet: Fleet) -> Iterator[Finding]:
     yield Finding("journal", verdict == "ok", found, "" if verdict == "ok" else "move it away; a new one is made")
 
 
-def _broker(fleet: Fleet) -> Iterator[Finding]:
-    endpoints = ", ".join(map(str, endpoints_of(fleet))) or "none yet"
-    answers = look_at_bus(fleet, 2.0) is not None if endpoints_of(fleet) else False
-    mend = "" if answers else "muster up (or look at .muster/logs/broker.log)"
-    yield Finding("bus", answers, f"{endpoints} {'answers' if answers else 'does not answer'}", mend)
-
-
-def _services(fleet: Fleet) -> Iterator[Finding]:
-    bus = look_at_bus(fleet, 2.0) if endpoints_of(fleet) else None
+def _bus_and_services(fleet: Fleet) -> Iterator[Finding]:
+    endpoints = endpoints_of(fleet)
+    bus = look_at_bus(fleet, 2.0) if endpoints else None
+    found = f"{', '.join(map(str, endpoints)) or 'none yet'} {'does not answer' if bus is None else 'answers'}"
+    mend = "muster up (or look at .muster/logs/broker.log)" if bus is None else ""
+    yield Finding("bus", bus is not None, found, mend)
     pids = supervision.pids(fleet)
     supervised = supervision.SUPERVISOR in pids
     found = "runs" if supervised else "does not run: nobody restarts what dies"

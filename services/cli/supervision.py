@@ -19,18 +19,7 @@ from shared.fleet import Fleet
 from shared.messaging.broker import ensure_credentials
 from shared.system.files import make_directory, write
 
-__all__ = [
-    "SUPERVISOR",
-    "configuration",
-    "foreground",
-    "log_of",
-    "make_home",
-    "pids",
-    "programs",
-    "run_once",
-    "start",
-    "stop",
-]
+__all__ = ["SUPERVISOR", "configuration", "foreground", "log_of", "make_home", "pids", "run_once", "start", "stop"]
 
 STOPS_WITHIN_S = 15.0
 

@@ -8,6 +8,7 @@ import time
 from services.cli import exit_codes, supervision
 from services.cli.fleet_option import is_up, open_fleet, say
 from shared.client.presence import look_at_bus
+from shared.client.processes import programs
 from shared.contract.states import Presence
 from shared.errors import MusterError
 from shared.fleet import Fleet
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         bring_up(fleet)
         write(fleet.home / "fleet.schema.json", render(schema()))  # of this version, for editors
-        say(f"up: {', '.join(supervision.programs(fleet))} (logs in {fleet.home / 'logs'})")
+        say(f"up: {', '.join(programs(fleet))} (logs in {fleet.home / 'logs'})")
         if look_at_bus(fleet, 1.0) is None:
             say(f"but no broker answers at {', '.join(map(str, endpoints_of(fleet)))}: the services go on by polling")
             return exit_codes.NOT_ALL_UP

@@ -116,11 +116,8 @@ class Registrar:
                 continue
             except Retryable:
                 raise
-            except OSError as fault:
-                self._report_fault(turn, f"{self._file.path} can't be written: {fault.strerror or fault}")
-                turn.look_again_at(turn.now + RETRY_INTERVAL)
-            except MusterError as fault:  # its content can't be read or changed
-                self._report_fault(turn, str(fault))
+            except (OSError, MusterError) as fault:  # it can't be written, or its content can't be read or changed
+                self._report_fault(turn, fault)
                 turn.look_again_at(turn.now + RETRY_INTERVAL)
             else:
                 self._fault = ""
@@ -134,7 +131,7 @@ class Registrar:
         except MusterError as fault:
             self._notify(turn, str(fault))
         except OSError as fault:
-            self._report_fault(turn, f"{self._file.path} can't be written: {fault.strerror or fault}")
+            self._report_fault(turn, fault)
 
     def _take_up_edits(self, turn: Turn, ledger: Ledger) -> bool:
         """Take up people's edits; False while the file looks half saved."""
@@ -282,11 +279,15 @@ class Registrar:
             turn.clear_state(AGENT_STATE, agent=agent)
         self._published = self._records = dict(ledger.records)
 
-    def _report_fault(self, turn: Turn, fault: str) -> None:
-        turn.degrade(fault)
-        if fault != self._fault:
-            self._fault = fault
-            self._log.error("the registry file is left as it is", reason=fault)
+    def _report_fault(self, turn: Turn, fault: OSError | MusterError) -> None:
+        """Show a fault of the file in the service's state, and log it once."""
+        said = str(fault)
+        if isinstance(fault, OSError):
+            said = f"{self._file.path} can't be written: {fault.strerror or fault}"
+        turn.degrade(said)
+        if said != self._fault:
+            self._fault = said
+            self._log.error("the registry file is left as it is", reason=said)
 
     def _notify(self, turn: Turn, said: str) -> None:
         """Show people for a while what became of their edit."""
