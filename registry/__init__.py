@@ -1,4 +1,4 @@
-"""The registry of agent sessions as a library: reading for everybody, writing for the registrar alone."""
+"""The registry of agent sessions as a library. Any process may read it; only the registrar writes it."""
 
 from registry.disk import ChangedMeanwhile
 from registry.file import CantBeEdited, RegistryFile

@@ -1,4 +1,4 @@
-"""`registry.yaml`: anybody reads it at any time, its one writer edits it in place, and so do people."""
+"""`registry.yaml`: read by any process at any time, edited in place by its one writer and by people."""
 
 import contextlib
 import time
@@ -29,7 +29,7 @@ STAMP_RELIABLE_NS = 100_000_000
 
 
 class CantBeEdited(MusterError):
-    """The text is so unusual that an entry can't be changed in it, not even by rewriting it."""
+    """An entry can't be changed in this text, not even by rewriting the entry."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path} can't be changed; write the entries with anchors, tags or block texts in plain lines")
@@ -50,6 +50,7 @@ class RegistryFile:
         """The file that the caller knows: as `records` last returned it, or as we wrote it."""
         self._settled = False
         self._written: bytes | None = None
+        """What we wrote last."""
         self._document: Document | None = None
         self._agents = Validated(AgentRecord)
         self._ended = Validated(EndedSession)
@@ -138,9 +139,9 @@ class RegistryFile:
         return edited.rewritten
 
     def take_up_late_save(self) -> bool:
-        """Put in place what an editor wrote into a file that we had replaced; whether there was anything.
+        """Put in place what an editor saved into a file that we had replaced; False if nothing was saved.
 
-        Then it is an edit like any other. Raises LateSave if a person has edited the file since: then both are kept.
+        It is an edit like any other then. Raises LateSave if a person edited the registry since: both are kept.
         """
         saved = self._replaced.saved()
         if saved is None:

@@ -4,66 +4,38 @@ The journal is committed with the cursors, so its records are the truth. The fil
 soon as it can be written.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from registry.file import RegistryFile
 from registry.records import AgentRecord
 from registry.validation import BadRegistry
+from shared.runtime.memory import Memory, MemoryTable
 
 if TYPE_CHECKING:  # the CLI reads records too, and starts faster without these
     from shared.messaging.journal import Journal
     from shared.runtime.turn import Turn
 
-REGISTRAR = "registrar"
-AGENT_KEY = "agent:"
-"""What the keys of agents begin with in the registrar's memory."""
-WRITTEN_FIELD = "base"
-"""Only in the memory of an agent that the file does not show as it is."""
-
 
 @dataclass(frozen=True)
-class RememberedRecord:
-    """One agent in the registrar's memory."""
+class OutdatedEntry:
+    """What the file was last written with for an agent, where that is not the agent's record."""
 
-    record: AgentRecord | None
-    """None for an agent that has no record any more, while the file may still show one."""
     written: AgentRecord | None
-    """What the file was last written with."""
-
-    def dump(self) -> dict[str, Any]:
-        memory: dict[str, Any] = {"record": _dump(self.record)}
-        if self.written != self.record:
-            memory[WRITTEN_FIELD] = _dump(self.written)
-        return memory
-
-    @classmethod
-    def load(cls, memory: Mapping[str, Any]) -> "RememberedRecord":
-        record = _load(memory["record"])
-        return cls(record, _load(memory[WRITTEN_FIELD]) if WRITTEN_FIELD in memory else record)
 
 
-class MemoryReader:
-    """Reads the registrar's memory. A record that did not change since stays the same object."""
+REGISTRAR = "registrar"
+RECORDS = MemoryTable("agent:", AgentRecord)
+OUTDATED = MemoryTable("outdated:", OutdatedEntry)
+"""The agents that the file does not show as they are. One without a record may still be in the file."""
+OUTDATED_ROWS = (REGISTRAR, OUTDATED.prefix, "written")
+"""How the journal is asked whether the file is behind."""
 
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[Any, RememberedRecord]] = {}
 
-    def note(self, agent: str, memory: Mapping[str, Any], remembered: RememberedRecord) -> None:
-        """What is about to be remembered: it need not be read again."""
-        self._known[f"{AGENT_KEY}{agent}"] = (memory, remembered)
-
-    def agents(self, memory: Mapping[str, Any]) -> Iterator[tuple[str, RememberedRecord]]:
-        for key, each in memory.items():
-            if key.startswith(AGENT_KEY) and each is not None:
-                known = self._known.get(key)
-                if known is None or (known[0] is not each and known[0] != each):
-                    known = self._known[key] = (each, RememberedRecord.load(each))
-                yield key.removeprefix(AGENT_KEY), known[1]
-
-    def records(self, memory: Mapping[str, Any]) -> dict[str, AgentRecord]:
-        return {agent: each.record for agent, each in self.agents(memory) if each.record is not None}
+def records_in(memory: Mapping[str, Any]) -> dict[str, AgentRecord]:
+    """The records in the registrar's memory as the journal has it."""
+    return Memory(memory).all(RECORDS)
 
 
 class RegistryReader:
@@ -72,7 +44,7 @@ class RegistryReader:
     def __init__(self, file: RegistryFile, journal: "Journal") -> None:
         self._file = file
         self._journal = journal
-        self._memory = MemoryReader()
+        self._from_journal: dict[str, AgentRecord] = {}
 
     def read(self, turn: "Turn") -> Mapping[str, AgentRecord]:
         """All records by agent. A record that did not change since stays the same object."""
@@ -80,18 +52,12 @@ class RegistryReader:
             records = self._file.records()
         except BadRegistry as fault:
             turn.degrade(str(fault))
-            return self._from_journal()
-        if not self._file.is_there or self._journal.keeps(REGISTRAR, AGENT_KEY, WRITTEN_FIELD):
-            return self._from_journal()
+            return self._read_journal()
+        if not self._file.is_there or self._journal.keeps(*OUTDATED_ROWS):
+            return self._read_journal()
         return records
 
-    def _from_journal(self) -> Mapping[str, AgentRecord]:
-        return self._memory.records(self._journal.memory(REGISTRAR))
-
-
-def _dump(record: AgentRecord | None) -> dict[str, Any] | None:
-    return record.model_dump(mode="json", exclude_defaults=True) if record is not None else None
-
-
-def _load(memory: Mapping[str, Any] | None) -> AgentRecord | None:
-    return AgentRecord.model_validate(memory) if memory is not None else None
+    def _read_journal(self) -> Mapping[str, AgentRecord]:
+        known, now = self._from_journal, records_in(self._journal.memory(REGISTRAR))
+        self._from_journal = {agent: known[agent] if known.get(agent) == each else each for agent, each in now.items()}
+        return self._from_journal

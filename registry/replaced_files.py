@@ -1,8 +1,8 @@
 """Files that were replaced while an editor had them open.
 
 `cat > registry.yaml`, or an editor that writes in place, keeps the old file open: what it writes after our exchange
-would be lost. So the last replaced files stay open for a while, and their stamps are watched. A replaced file that
-still has a name, by a hard link, is a person's copy: writes to it are not meant for the registry.
+would be lost. So the last replaced files stay open for a while, and their stamps are compared. A replaced file that
+still has a name, by a hard link, is a person's copy: what is written to it is not meant for the registry.
 """
 
 import os
@@ -14,10 +14,10 @@ from registry.disk import Stamp, SwappedOut, content_of, stamp_of
 from shared.errors import MusterError
 
 FILES_AT_MOST = 32
-"""Writes come in bursts of a few milliseconds each; an editor saves within less than this many."""
-WATCH_S = 60.0
+"""In a burst, writes follow each other within milliseconds. A save takes less time than so many of them."""
+WATCHED_FOR_S = 60.0
 QUIET_S = 0.3
-"""A save counts as finished when nothing was written for this long."""
+"""A save is finished when nothing was written for this long."""
 
 
 class LateSave(MusterError):
@@ -66,13 +66,13 @@ class ReplacedFiles:
             self._drop(each)
 
     def overtake(self) -> None:
-        """A person edited the registry itself: an old state that is saved later is not simply newer."""
+        """Note that a person edited the registry itself: an old state that is saved later must not replace that."""
         for each in self._watched:
             each.overtaken = True
 
     def saved(self) -> SavedContent | None:
         """The newest finished save into a replaced file; each is returned once."""
-        for each in [each for each in self._watched if time.monotonic() - each.since > WATCH_S]:
+        for each in [each for each in self._watched if time.monotonic() - each.since > WATCHED_FOR_S]:
             self._drop(each)
         for each in reversed(self._watched):
             status = os.fstat(each.descriptor)

@@ -41,7 +41,7 @@ class Validated(Generic[Record]):
     def take(
         self, entries: Mapping[str, RegistryEntry], document: Document, path: Path, *, skip_invalid: bool = False
     ) -> Mapping[str, Record]:
-        """Validate what is new. Raises BadRegistry with its place in the file, and then keeps what was known."""
+        """Validate what is new. Raises BadRegistry with its place in the file; then the records stay as they were."""
         fresh: dict[RegistryEntry, Record] = {}
         for entry in entries.values():
             try:

@@ -12,7 +12,7 @@ from shared.messaging.broker.preparation import prepare
 from shared.system import lock
 
 ALREADY_RUNS = 75
-"""EX_TEMPFAIL: not broken, and not to be started again in a hurry."""
+"""EX_TEMPFAIL: nothing is broken, another broker holds the lock."""
 
 
 def lock_file(home: Path) -> Path:
@@ -21,7 +21,7 @@ def lock_file(home: Path) -> Path:
 
 def main() -> None:
     chosen = _options()
-    os.umask(0o077)  # Whatever modes the broker gives its own files.
+    os.umask(0o077)  # the broker's own files are private, too
     try:
         _become_broker(chosen)
     except lock.AlreadyRunning as error:

@@ -1,7 +1,7 @@
-"""Writes the private broker's files for a mosquitto that somebody else starts: a container engine, say.
+"""Writes the private broker's files for a mosquitto that is started elsewhere, by a container engine for example.
 
-`python -m services.broker.prepare --fleet fleet.yaml --port 18883 --listen 0.0.0.0`. They are the files that
-`services.broker` would start it with; only the address may be another, for inside a container loopback is too little.
+`python -m services.broker.prepare --fleet fleet.yaml --port 18883 --listen 0.0.0.0`. The files are those that
+`services.broker` uses. Only the address may differ: inside a container, loopback is not enough.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def write_files(fleet: Fleet, port: int, listen: str) -> Path:
-    """Write passwords, rights and configuration below the fleet's home; answers the configuration's path."""
+    """Write passwords, rights and configuration below the fleet's home; returns the configuration's path."""
     mosquitto_elsewhere = BrokerProgram(BrokerKind.MOSQUITTO, "mosquitto")
     prepare(fleet.home, fleet.space, port=port, websocket_port=NO_WEBSOCKET, program=mosquitto_elsewhere)
     _hide_from_git(fleet.home)

@@ -34,8 +34,8 @@ VERBS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     code = _guarded(list(sys.argv[1:] if arguments is None else arguments))
-    _let_go_of(sys.stdout)
-    _let_go_of(sys.stderr)
+    _flush(sys.stdout)
+    _flush(sys.stderr)
     return code
 
 
@@ -46,7 +46,7 @@ def _guarded(given: list[str]) -> int:
         print(f"muster: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        return 0  # the reader of our output has gone: nothing to complain about
+        return 0  # the reader of our output has gone: that is no failure
     except OSError as error:
         print(f"muster: {error}", file=sys.stderr)
         return exit_codes.FAILED
@@ -54,8 +54,8 @@ def _guarded(given: list[str]) -> int:
         return exit_codes.INTERRUPTED
 
 
-def _let_go_of(stream: TextIO) -> None:
-    """Write out what is left; where nobody reads any more, Python would complain of that as its last act."""
+def _flush(stream: TextIO) -> None:
+    """Write out what is left; drop it if its reader has gone, of which Python would complain at its exit."""
     try:
         stream.flush()
     except (OSError, ValueError):

@@ -43,36 +43,17 @@ def say(text: str, end: str = "\n") -> None:
     print(f"muster: {text}", end=end, file=sys.stderr, flush=True)
 
 
-@dataclass(frozen=True)
 class Layout:
     """Where everything is. The `muster-*` files in the environment are made here and read by the launcher."""
 
-    root: Path
-    venv: Path
-
-    @property
-    def python(self) -> Path:
-        return self.venv / "bin" / "python"
-
-    @property
-    def log(self) -> Path:
-        return self.venv / "muster-setup.log"
-
-    @property
-    def guard(self) -> Path:
-        return self.venv / "muster-setup.lock"
-
-    @property
-    def unfinished(self) -> Path:
-        return self.venv / "muster-unfinished"
-
-    @property
-    def place(self) -> Path:
-        return self.venv / "muster-place"
-
-    @property
-    def nats_stamp(self) -> Path:
-        return self.venv / "muster-nats.lock"
+    def __init__(self, root: Path, venv: Path) -> None:
+        self.root, self.venv = root, venv
+        self.python = venv / "bin" / "python"
+        self.log = venv / "muster-setup.log"
+        self.guard = venv / "muster-setup.lock"
+        self.unfinished = venv / "muster-unfinished"
+        self.place = venv / "muster-place"
+        self.nats_stamp = venv / "muster-nats.lock"
 
     def locks(self, *, tests: bool) -> dict[Path, Path]:
         """Each lock file to install, and its stamp: a copy in the environment, made when it was installed."""

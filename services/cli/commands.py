@@ -12,15 +12,12 @@ from pydantic.fields import FieldInfo
 
 from services.cli import exit_codes
 from services.cli.fleet_option import is_up, open_fleet, say
-from services.cli.request import ask
+from services.cli.request import add_wait, ask, check_name
 from services.cli.words import plain
 from shared.client.request import StillWaits
-from shared.contract.commands import VERBS, CliOption, Command, Reply
-from shared.contract.ids import is_id
+from shared.contract.commands import VERBS, CliOption, Command
 from shared.contract.topics import first_fault
 from shared.errors import MusterError
-
-WAIT_S = 20.0
 
 
 def verbs() -> dict[str, str]:
@@ -37,9 +34,7 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     if command.all_verb:
         parser.add_argument("--all", action="store_true", help="all of them")
     parser.add_argument("--json", action="store_true", help="print each reply as JSON")
-    parser.add_argument(
-        "--wait", type=float, default=WAIT_S, metavar="S", help=f"how long to wait for the answer (default {WAIT_S:g})"
-    )
+    add_wait(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -55,13 +50,9 @@ def run(options: argparse.Namespace) -> int:
             say(str(waits))
             worst = max(worst, exit_codes.UNDER_WAY)
             continue
-        _show(reply, as_json=options.json)
+        print(reply.model_dump_json() if options.json else plain(reply.said))
         worst = max(worst, 0 if reply.ok else exit_codes.FAILED)
     return worst
-
-
-def _show(reply: Reply, *, as_json: bool) -> None:
-    print(reply.model_dump_json() if as_json else plain(reply.said))
 
 
 # --- from a command's class to options ---
@@ -107,7 +98,7 @@ def _help(said: str) -> str:
 
 
 def commands_of(options: argparse.Namespace) -> Iterator[Command]:
-    """The commands that the words mean: one, or one for each agent that was named."""
+    """The commands that were typed: one, or one for each agent that was named."""
     command = VERBS[options.verb]
     given = _given(command, options)
     many = [name for name, _, option in _options(command) if option.many]
@@ -119,8 +110,7 @@ def commands_of(options: argparse.Namespace) -> Iterator[Command]:
     if command.all_verb and not given.get("agent"):
         raise MusterError(f"{options.verb} needs the name of an agent, or --all")
     for agent in _agents(given):
-        if not is_id(agent):
-            raise MusterError(f"{agent!r} is no agent's name: they are [a-z0-9_-], 1 to 64 long")
+        check_name(agent)
     for each in given[many[0]] if many else (None,):
         yield _made(command, {**given, many[0]: each} if many else given)
 
@@ -131,7 +121,7 @@ def _agents(given: dict[str, Any]) -> list[str]:
 
 
 def _given(command: type[Command], options: argparse.Namespace) -> dict[str, Any]:
-    """What was said of each field; one that was not mentioned is left to the command's class."""
+    """The fields that were given. The command's class has defaults for the others."""
     given = {}
     for name, _, option in _options(command):
         value = getattr(options, name)
@@ -145,7 +135,7 @@ def _given(command: type[Command], options: argparse.Namespace) -> dict[str, Any
 
 
 def _is_on_stdin(command: type[Command], options: argparse.Namespace, name: str) -> bool:
-    """Whether a text comes by standard input: it was said so, or nothing else was and that is no terminal."""
+    """Whether a text comes by standard input: `-` was given, or no text at all and standard input is no terminal."""
     if getattr(options, name) is not None:
         return bool(getattr(options, name) == "-")
     group = next(option.group for field, _, option in _options(command) if field == name)

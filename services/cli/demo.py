@@ -1,4 +1,4 @@
-"""`muster demo`: the whole idea in a minute, on real parts: a broker, every service, three agents, and an accident."""
+"""`muster demo`: a real broker, every service and three scripted agents, of which one is killed and restarted."""
 
 import argparse
 import contextlib
@@ -29,9 +29,9 @@ from shared.system.tmux.server import end_server
 
 AGENTS = ("builder", "reviewer", "tester")
 VICTIM = "builder"
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PAUSE_S = 2.0
-"""For people to see the fleet at rest."""
+QUIT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+KILLS_AFTER_S = 2.0
+"""So that people see the fleet at rest first."""
 
 FLEET = """\
 host: demo
@@ -48,14 +48,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    for number in ENDINGS:
+    for number in QUIT_SIGNALS:
         signal.signal(number, signal.default_int_handler)  # a kill or a closed terminal cleans up as Ctrl-C does
     directory = Path(tempfile.mkdtemp(prefix="muster-demo-"))
     fleet = _fleet(directory)
     story = Story()
     try:
         with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
-            _play(fleet, story, options.seconds)
+            _run_story(fleet, story, options.seconds)
     finally:
         _clean_up(fleet, directory)
     say(f"the demo {'saw the drift and its healing' if story.healed else f'ended early: {story.missing()}'}")
@@ -69,14 +69,14 @@ def _fleet(directory: Path) -> Fleet:
 
 
 class Story:
-    """What has been seen so far of: all run, one is killed, the drift, the record, the restart."""
+    """How far the demo is: all agents run, one is killed, the drift is told, recorded, and the agent restarted."""
 
     def __init__(self) -> None:
         self.running: set[str] = set()
         self.killed = self.drift = self.recorded = self.restarted = self.announced = False
 
-    def see(self, told: FollowedDocument) -> None:
-        data = None if isinstance(told.document, Reply) else told.document.data
+    def see(self, followed: FollowedDocument) -> None:
+        data = None if isinstance(followed.document, Reply) else followed.document.data
         if isinstance(data, AgentState) and data.status is Status.RUNNING:
             self.running.add(data.agent)
         if not self.killed or getattr(data, "agent", None) != VICTIM:
@@ -106,7 +106,7 @@ class Story:
         return next((said for seen, said in steps if not seen), "the restarted agent was not recorded as running")
 
 
-def _play(fleet: Fleet, story: Story, seconds: float | None) -> None:
+def _run_story(fleet: Fleet, story: Story, seconds: float | None) -> None:
     started = time.monotonic()
     say(f"a fleet of {len(AGENTS)} scripted agents in {fleet.path.parent}")
     bring_up(fleet)
@@ -114,10 +114,10 @@ def _play(fleet: Fleet, story: Story, seconds: float | None) -> None:
     say(f"  mosquitto_sub {connection(fleet, 'viewer')} -t 'muster/#' -v")
     say(f"  tmux -L {fleet.declared.tmux.socket} attach -t {VICTIM}")
     limit = None if seconds is None else max(1.0, seconds - (time.monotonic() - started))
-    accident = threading.Timer(PAUSE_S, _kill, (fleet, story))
+    accident = threading.Timer(KILLS_AFTER_S, _kill, (fleet, story))
     accident.daemon = True
-    for told in _watched(fleet, limit):
-        story.see(told)
+    for followed in _printed(fleet, limit):
+        story.see(followed)
         if story.ready and accident.ident is None:
             say(f"all {len(AGENTS)} run; in a moment {VICTIM}'s session is killed behind Muster's back")
             accident.start()
@@ -126,11 +126,12 @@ def _play(fleet: Fleet, story: Story, seconds: float | None) -> None:
             say("seen, recorded and restarted; the fleet goes on until you press Ctrl-C")
 
 
-def _watched(fleet: Fleet, limit: float | None) -> Iterator[FollowedDocument]:
+def _printed(fleet: Fleet, limit: float | None) -> Iterator[FollowedDocument]:
+    """All that happens, printed as it comes."""
     paint = Paint(sys.stdout)
-    for told in follow(fleet, since=0.0, seconds=limit):
-        print(event_line(told.host, told.row, told.document, paint), flush=True)
-        yield told
+    for followed in follow(fleet, since=0.0, seconds=limit):
+        print(event_line(followed.host, followed.row, followed.document, paint), flush=True)
+        yield followed
 
 
 def _kill(fleet: Fleet, story: Story) -> None:
@@ -145,7 +146,7 @@ def _kill(fleet: Fleet, story: Story) -> None:
 
 
 def _clean_up(fleet: Fleet, directory: Path) -> None:
-    for number in ENDINGS:
+    for number in QUIT_SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C would leave processes behind
     steps: list[Callable[[], object]] = [
         lambda: bring_down(fleet, agents=True),
@@ -156,5 +157,5 @@ def _clean_up(fleet: Fleet, directory: Path) -> None:
     for step in steps:
         try:
             step()
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong with one, the others must be tried
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong with one step, the others are tried
             say(f"could not clean up the polite way: {error}")

@@ -27,7 +27,7 @@ from shared.system.tmux.server import tmux_version
 
 OLDEST_TMUX = (3, 2)
 OLDEST_GIT = (2, 29)
-LITTLE_SPACE = 200 * 1024 * 1024
+LEAST_FREE_BYTES = 200 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def examine(given: str | None) -> Iterator[Finding]:
         yield Finding("fleet", False, str(error), "mend the file; `muster init` writes a good one")
         return
     yield Finding("fleet", True, f"{fleet.path}: {len(fleet.declared.agents)} agents")
-    for check in (agents, loops, _tmux_answers, _files, _space, _journal, _broker, _services):
+    for check in (agents, loops, _tmux_answers, _files, _space, _journal, _bus_and_services):
         yield from check(fleet)
 
 
@@ -92,7 +92,7 @@ def _broker_program() -> Finding:
 
 
 def agents(fleet: Fleet) -> Iterator[Finding]:
-    """Whether each agent has what it needs to start. What is wrong with several alike is told once."""
+    """Whether each agent has what it needs to start. The same fault of several agents is one finding."""
     faults: dict[str, list[str]] = {}
     for name in fleet.agents:
         for said in _faults(fleet, name):
@@ -124,7 +124,7 @@ def _faults(fleet: Fleet, agent: str) -> Iterator[str]:
 
 
 def loops(fleet: Fleet) -> Iterator[Finding]:
-    """Whether loops have what they need: git, and their templates. Whether a remote answers, `phase show` tells."""
+    """Whether loops have what they need: git, and their templates. `phase show` tells whether a remote answers."""
     declared = fleet.declared.loops
     if not declared:
         return
@@ -145,7 +145,7 @@ def loops(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _git_version() -> tuple[str, bool]:
-    """What git there is, and whether it will do."""
+    """git's version, and whether it is new enough."""
     try:
         said = subprocess.run(
             ["git", "--version"], capture_output=True, text=True, check=True, timeout=10
@@ -173,22 +173,22 @@ def _files(fleet: Fleet) -> Iterator[Finding]:
         yield Finding("files", True, f"{fleet.home} is made by the first `muster up`")
         return
     private = [fleet.home, fleet.home / "credentials", fleet.journal, fleet.registry]
-    loose = [str(path) for path in private if path.exists() and _others_may_look(path)]
+    loose = [str(path) for path in private if path.exists() and _is_open_to_others(path)]
     mend = f"chmod go-rwx {' '.join(loose)}" if loose else ""
     yield Finding("files", not loose, f"{fleet.home} is private" if not loose else f"readable by others: {loose}", mend)
 
 
-def _others_may_look(path: Path) -> bool:
+def _is_open_to_others(path: Path) -> bool:
     return bool(path.stat().st_mode & 0o077)
 
 
 def _space(fleet: Fleet) -> Iterator[Finding]:
     free = shutil.disk_usage(fleet.path.parent).free
     writable = os.access(fleet.path.parent, os.W_OK)
-    mend = "" if free > LITTLE_SPACE else "make room: the journal and the logs need it"
+    mend = "" if free > LEAST_FREE_BYTES else "make room: the journal and the logs need it"
     yield Finding(
         "disk",
-        free > LITTLE_SPACE and writable,
+        free > LEAST_FREE_BYTES and writable,
         f"{free / 2**30:.1f} GiB free" + ("" if writable else f"; {fleet.path.parent} can't be written"),
         mend if writable else f"make {fleet.path.parent} writable, for .muster lives there",
     )
@@ -210,15 +210,12 @@ def _journal(fleet: Fleet) -> Iterator[Finding]:
     yield Finding("journal", verdict == "ok", found, "" if verdict == "ok" else "move it away; a new one is made")
 
 
-def _broker(fleet: Fleet) -> Iterator[Finding]:
-    endpoints = ", ".join(map(str, endpoints_of(fleet))) or "none yet"
-    answers = look_at_bus(fleet, 2.0) is not None if endpoints_of(fleet) else False
-    mend = "" if answers else "muster up (or look at .muster/logs/broker.log)"
-    yield Finding("bus", answers, f"{endpoints} {'answers' if answers else 'does not answer'}", mend)
-
-
-def _services(fleet: Fleet) -> Iterator[Finding]:
-    bus = look_at_bus(fleet, 2.0) if endpoints_of(fleet) else None
+def _bus_and_services(fleet: Fleet) -> Iterator[Finding]:
+    endpoints = endpoints_of(fleet)
+    bus = look_at_bus(fleet, 2.0) if endpoints else None
+    found = f"{', '.join(map(str, endpoints)) or 'none yet'} {'does not answer' if bus is None else 'answers'}"
+    mend = "muster up (or look at .muster/logs/broker.log)" if bus is None else ""
+    yield Finding("bus", bus is not None, found, mend)
     pids = supervision.pids(fleet)
     supervised = supervision.SUPERVISOR in pids
     found = "runs" if supervised else "does not run: nobody restarts what dies"

@@ -1,4 +1,4 @@
-"""`muster down`: stop the services and leave nothing behind; agents go on unless --agents."""
+"""`muster down`: stops every process of the fleet; agents go on unless --agents."""
 
 import argparse
 import json
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def bring_down(fleet: Fleet, *, agents: bool) -> list[str]:
-    """End the processes, and the agents if so wanted; answers what was ended."""
+    """End the processes, with `agents` the agents too; returns what was ended."""
     running = sessions(fleet)
     if agents and (running or is_up(fleet)):
         if not is_up(fleet):
@@ -66,7 +66,7 @@ def _panes(fleet: Fleet) -> list[Pane]:
 
 
 def _wait_until_recorded(fleet: Fleet, left: set[str | None]) -> None:
-    """Until the registry tells the end of all, but of those that were left alone."""
+    """Wait until no session is recorded as running but those that are left, by their spawn ids."""
     deadline = time.monotonic() + RECORDED_WITHIN_S
     while time.monotonic() < deadline:
         try:

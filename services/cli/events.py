@@ -23,8 +23,8 @@ def run(options: argparse.Namespace) -> int:
     fleet = open_fleet(options)
     paint = Paint(sys.stdout)
     since = time.time() - _length(options.since) if options.since else None
-    for told in follow(fleet, since=since, seconds=options.seconds, on_broker_lost=_say_lost):
-        line = told.payload if options.json else event_line(told.host, told.row, told.document, paint)
+    for each in follow(fleet, since=since, seconds=options.seconds, on_broker_lost=_say_lost):
+        line = each.payload if options.json else event_line(each.host, each.row, each.document, paint)
         print(line, flush=True)
     return 0
 

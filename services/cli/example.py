@@ -20,7 +20,7 @@ def examples() -> list[str]:
 
 
 def files_of(name: str) -> Iterator[Path]:
-    """The example's files, from its directory on."""
+    """The example's files, relative to its directory."""
     directory = EXAMPLES / name
     yield from (path.relative_to(directory) for path in sorted(directory.rglob("*")) if path.is_file())
 
@@ -54,7 +54,7 @@ def _make_repositories(remote: Path, branch: str, clones: dict[Path, str]) -> No
         _fill_repositories(remote, branch, clones)
     except MusterError:
         for made in (remote, *clones):
-            shutil.rmtree(made, ignore_errors=True)  # so that another try begins anew
+            shutil.rmtree(made, ignore_errors=True)  # so that the next try starts from nothing
         raise
 
 

@@ -4,5 +4,5 @@ FAILED = 1
 USAGE = 2
 NOT_ALL_UP = 3
 UNDER_WAY = 75
-"""It was taken in hand and waits for something."""
+"""A command was accepted and waits for something."""
 INTERRUPTED = 130

@@ -1,11 +1,11 @@
-"""What most verbs begin with: the fleet that is meant, and whether it is up."""
+"""What most verbs begin with: the fleet that `--fleet` names, whether it is up, and a way to tell people."""
 
 import argparse
 import contextlib
 import sys
 
-from services.cli import supervision
-from shared.fleet import BadFleetFile, Declaration, Fleet, find_fleet_file, load_fleet
+from shared.client.processes import SUPERVISOR, load_fleet_leniently, pids
+from shared.fleet import Fleet, find_fleet_file, load_fleet
 
 
 def open_fleet(options: argparse.Namespace) -> Fleet:
@@ -13,22 +13,15 @@ def open_fleet(options: argparse.Namespace) -> Fleet:
 
 
 def open_fleet_leniently(options: argparse.Namespace) -> tuple[Fleet, str]:
-    """The fleet, and what is wrong with its file; then the file of the last `up` counts, as for what runs."""
-    path = find_fleet_file(options.fleet)
-    try:
-        return load_fleet(path), ""
-    except BadFleetFile as fault:
-        last = Fleet(path, Declaration())
-        with contextlib.suppress(BadFleetFile):
-            last = Fleet(path, load_fleet(supervision.last_good(last)).declared)
-        return last, str(fault)
+    """The fleet, and what is wrong with its file: then the file of the last `up` counts."""
+    return load_fleet_leniently(find_fleet_file(options.fleet))
 
 
 def is_up(fleet: Fleet) -> bool:
-    return supervision.SUPERVISOR in supervision.pids(fleet)
+    return SUPERVISOR in pids(fleet)
 
 
 def say(text: str) -> None:
-    """For people, beside what a script may read. Nobody listening is no reason to leave work undone."""
+    """Tell people something, apart from the output that a script reads. If standard error is closed, go on."""
     with contextlib.suppress(OSError, ValueError):
         print(f"muster: {text}", file=sys.stderr, flush=True)

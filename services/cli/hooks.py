@@ -1,4 +1,4 @@
-"""`muster hooks`: in the settings of a person's own agents, so that those tell what they do which nobody spawned."""
+"""`muster hooks`: puts hooks into a person's own settings, so that agents that Muster did not start are seen, too."""
 
 import argparse
 import difflib
@@ -52,12 +52,12 @@ def run(options: argparse.Namespace) -> int:
             looked = ", ".join(str(form.settings(env).parent) for form in FORMATS.values())
             raise MusterError(f"none of the agents that have hooks is in use here (no {looked}); name one: --backend")
     planned = planned_install if options.what == "install" else planned_removal
-    # all, before the first is made
+    # Plan all before the first is applied.
     changes = {name: planned(name, fleet.hooks, env, gone=options.gone) for name in names}
     if options.what == "install" and not options.dry_run:
         Spool(fleet.hooks).prepare()
-    done = [_made(name, change, options.what, env, fleet, dry=options.dry_run) for name, change in changes.items()]
-    _tell(done, changes, as_json=options.json, dry=options.dry_run)
+    done = [_apply(name, change, options.what, env, fleet, dry=options.dry_run) for name, change in changes.items()]
+    _print(done, changes, as_json=options.json, dry=options.dry_run)
     if options.what == "remove" and not options.backend and not options.dry_run:
         _forget(fleet, as_json=options.json)
     failed = [f"{FORMATS[each['backend']].program}: {each['error']}" for each in done if each["error"]]
@@ -66,24 +66,24 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _made(
+def _apply(
     name: str, change: SettingsChange, what: str, env: Mapping[str, str], fleet: Fleet, *, dry: bool
 ) -> dict[str, Any]:
-    """Make the change, unless it is only to be shown, and say what came of it: one that fails keeps no other back."""
+    """Make a change, unless it is a dry run, and say what became of it. A failure does not stop the others."""
     try:
         if change.changes and not dry:
             carry_out(change)
     except MusterError as error:
         return {"backend": name, "path": str(change.path), "changed": False, "said": str(error), "error": str(error)}
     outcome = _outcome(name, change, what, dry=dry)
-    with suppress(MusterError):  # somebody else has written it since
+    with suppress(MusterError):  # another program has written it since
         away = [str(each) for each in installed_by(name, env) if each != fleet.hooks and is_gone(each)]
         outcome["said"] += f"; it also has those of {', '.join(away)}, {GONE}" if away else ""
     return outcome
 
 
-def _tell(done: list[dict[str, Any]], changes: Mapping[str, SettingsChange], *, as_json: bool, dry: bool) -> None:
-    """What failed is told last, and as an error."""
+def _print(done: list[dict[str, Any]], changes: Mapping[str, SettingsChange], *, as_json: bool, dry: bool) -> None:
+    """Print what was done. Failures are raised later, as one error."""
     if as_json:
         print(json.dumps(done, ensure_ascii=False))
         return
@@ -95,7 +95,7 @@ def _tell(done: list[dict[str, Any]], changes: Mapping[str, SettingsChange], *, 
 
 
 def _forget(fleet: Fleet, *, as_json: bool) -> None:
-    """Let go of what installed hooks told and nobody has read: it holds what people's agents saw and wrote."""
+    """Remove unread calls of installed hooks: they hold what people's agents saw and wrote."""
     number = Spool(fleet.hooks).forget_strangers()
     if number and not as_json:
         calls = "1 call" if number == 1 else f"{number} calls"
@@ -124,7 +124,7 @@ def _difference(change: SettingsChange) -> Iterator[str]:
     return (f"  {line}" for line in lines if not line.startswith(("---", "+++", "@@")))
 
 
-# --- how things are ---
+# --- show ---
 
 
 def _show(fleet: Fleet, asked: list[str], env: Mapping[str, str], *, as_json: bool) -> int:

@@ -1,4 +1,4 @@
-"""`muster init`: a fleet file to begin with, that runs as it is and shows all there is to set, with its schema."""
+"""`muster init`: writes a fleet file that runs as it is and shows every setting, and its schema for editors."""
 
 import argparse
 from pathlib import Path
@@ -137,8 +137,6 @@ agents:
 #      - {name: second, kickoff: prompts/second.md, models: {build: large}}    # for an agent of kind loop
 #    on_complete: tidy          # a task that runs after the last phase
 """
-SETTING = r"^( *)#(?! \S)"
-"""What stands before a setting that is not used; prose has a space and a letter behind its #."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""A screen of its own in the terminal, drawn without flicker and given back however its owner ends."""
+"""The terminal's alternate screen: drawn without flicker, and left again however the program ends."""
 
 import contextlib
 import os
@@ -18,32 +18,32 @@ ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 """The alternate screen, without a cursor; and back."""
 HOME, END_OF_LINE, END_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 WRAP_OFF, WRAP_ON = "\x1b[?7l", "\x1b[?7h"
-"""A letter that is wider than we think must not push the rest down."""
+"""A letter that is wider than expected must not push the rest down."""
 SUSPEND = "suspend"
-LEAVES_BY = b"qQ\x04"
-ENDS_BY = (signal.SIGTERM, signal.SIGHUP)
+QUIT_KEYS = b"qQ\x04"
+QUIT_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class LiveScreen:
-    """Signals and keys go into the inbox: Quit, a Nudge for another size, and a Nudge `suspend` for Ctrl-Z."""
+    """Signals and keys go into the inbox: QuitSignal, a LookRequest for another size, and one `suspend` for Ctrl-Z."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
         self._out = sys.stdout.fileno()
         self._drawn: tuple[Sequence[str], os.terminal_size] | None = None
-        self._keys: _Keys | None = None
+        self._keys: _KeyReader | None = None
         self._modes: list[Any] | None = None
         self._old_handlers: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> "LiveScreen":
         sys.stdout.flush()
         try:
-            for number in ENDS_BY:
+            for number in QUIT_SIGNALS:
                 self._handle(number, QuitSignal(number))
             self._handle(signal.SIGWINCH, LookRequest("another size"))
             self._handle(signal.SIGTSTP, LookRequest(SUSPEND))
-            if _are_keys_ours():
-                self._keys = _Keys(self._inbox)
+            if _is_foreground():
+                self._keys = _KeyReader(self._inbox)
             self._enter()
         except BaseException:  # Ctrl-C may come at once
             self.__exit__()
@@ -73,7 +73,7 @@ class LiveScreen:
         return os.terminal_size((80, 24))
 
     def suspend(self) -> None:
-        """Give the terminal back and stop, as Ctrl-Z means it; this returns when the shell says go on."""
+        """Give the terminal back and stop, as after Ctrl-Z; returns when the shell continues the program."""
         self._leave()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._enter()
@@ -82,7 +82,7 @@ class LiveScreen:
         self._old_handlers[number] = signal.signal(number, lambda *_: self._inbox.put(item))
 
     def _enter(self) -> None:
-        if _are_keys_ours():
+        if _is_foreground():
             with contextlib.suppress(termios.error):
                 self._modes = termios.tcgetattr(sys.stdin)
                 tty.setcbreak(sys.stdin, termios.TCSANOW)
@@ -90,7 +90,7 @@ class LiveScreen:
         self._write(ENTER + WRAP_OFF)
 
     def _leave(self) -> None:
-        # The terminal may be gone: that it can't be put in order then is no trouble of ours.
+        # The terminal may be gone: then there is nothing to restore.
         with contextlib.suppress(OSError):
             self._write(WRAP_ON + LEAVE)
         if self._modes is not None:
@@ -105,22 +105,22 @@ class LiveScreen:
 
 
 def picture(lines: Sequence[str], size: os.terminal_size) -> str:
-    """What draws these lines over whatever is there; they fit. Nothing is blank in between, so nothing flickers."""
-    # After the last column the cursor stays on it: who erases from there takes the last letter away.
+    """The text that draws these lines over what is there. Nothing is blanked in between, so nothing flickers."""
+    # After the last column the cursor stays on it: erasing from there would remove the last letter.
     drawn = [line if width(line) >= size.columns else line + END_OF_LINE for line in lines]
     rest = "\r\n" + END_OF_SCREEN if len(lines) < size.lines else ""
     return HOME + "\r\n".join(drawn) + rest
 
 
-def _are_keys_ours() -> bool:
-    """Whether somebody types for us: a background job that tries to read is stopped."""
+def _is_foreground() -> bool:
+    """Whether keys can be read: a background job that tries to is stopped."""
     with contextlib.suppress(OSError, ValueError):
         return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     return False
 
 
-class _Keys:
-    """Reads what is typed, on a thread of its own; what is typed after the end is the shell's."""
+class _KeyReader:
+    """Reads keys on a thread of its own. What is typed after `close` is left for the shell."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
@@ -138,6 +138,6 @@ class _Keys:
         with contextlib.suppress(OSError):
             while self._ended not in select.select([self._typed, self._ended], [], [])[0]:
                 key = os.read(self._typed, 1)
-                if not key or key in LEAVES_BY:
+                if not key or key in QUIT_KEYS:
                     self._inbox.put(QuitSignal(0))
                     return

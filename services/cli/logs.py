@@ -4,7 +4,6 @@ Needs no service: it reads the files that tmux writes.
 """
 
 import argparse
-import difflib
 import json
 import os
 import sys
@@ -17,17 +16,18 @@ from typing import BinaryIO
 
 from services.cli import exit_codes
 from services.cli.fleet_option import open_fleet_leniently, say
+from services.cli.tables import table
 from services.cli.terminal import LineReading, UnseenLines, tidy
-from services.cli.words import ago, plain, table
+from services.cli.words import ago, did_you_mean, plain
 from shared.contract.ids import is_id
 from shared.errors import MusterError
 from shared.fleet import Fleet
 
-LOOKS_EVERY_S = 0.5
-FEW_BYTES, MOST_BYTES = 2_000_000, 10_000_000
-"""How much of a log's end is read to find the lines in; a megabyte takes half a second …"""
-MANY_LINES = 500
-"""… so that more than the first are read only for so many lines."""
+POLL_INTERVAL_S = 0.5
+TAIL_BYTES = 2_000_000
+"""How much of a log's end is read to find lines in: a megabyte takes half a second."""
+MANY_LINES, LONG_TAIL_BYTES = 500, 10_000_000
+"""For more lines than this, so much is read."""
 
 
 class NobodyNamed(MusterError):
@@ -102,9 +102,8 @@ def _find(fleet: Fleet, agent: str, *, follow: bool) -> Path:
         return path
     if agent not in fleet.agents:
         known = sorted({*fleet.agents, *(log.agent for log in logs(fleet))})
-        close = difflib.get_close_matches(agent, known, n=1)
-        hint = f" did you mean {close[0]!r}?" if close else ""
-        raise MusterError(f"there is no agent and no log {plain(agent)!r};{hint} {_there_are(fleet)}")
+        hint = did_you_mean(agent, known)
+        raise MusterError(f"there is no agent and no log {plain(agent)!r}; {hint}{_there_are(fleet)}")
     if not follow:
         raise MusterError(
             f"{agent} has no log yet: {path} begins when it is started; muster logs -f {agent} waits for it"
@@ -122,35 +121,36 @@ def _there_are(fleet: Fleet) -> str:
 
 
 def raw(path: Path, lines: int, *, follow: bool) -> Iterator[bytes]:
-    """The last lines as they are, and then what comes."""
+    """The last lines as they are; with `follow`, then what comes."""
     with closing(LogTail(path)) as tail:
-        found = tail.last(MOST_BYTES).split(b"\n")  # and not at each return of the carriage, of which repaints are full
+        found = tail.last(LONG_TAIL_BYTES).split(b"\n")  # not by splitlines: repaints are full of carriage returns
         yield b"\n".join(found[-lines - (not found[-1]) :]) if lines > 0 else b""
         while follow:
-            time.sleep(LOOKS_EVERY_S)
+            time.sleep(POLL_INTERVAL_S)
             yield tail.read()
 
 
 def readable(path: Path, lines: int, *, follow: bool) -> Iterator[str]:
-    """The last lines that a person could have read, and then those that come."""
+    """The last lines that a person could have read; with `follow`, then those that come."""
     with closing(LogTail(path)) as tail:
-        reading, fresh = LineReading(), UnseenLines()
-        reading.feed(tail.last(MOST_BYTES if lines > MANY_LINES else FEW_BYTES))
-        found = tidy(fresh.begin(reading))
+        reading, unseen = LineReading(), UnseenLines()
+        reading.feed(tail.last(LONG_TAIL_BYTES if lines > MANY_LINES else TAIL_BYTES))
+        found = tidy(unseen.begin(reading))
         yield from found[-lines:] if lines > 0 else []
         last = found[-1] if found else ""
         while follow:
-            time.sleep(LOOKS_EVERY_S)
+            time.sleep(POLL_INTERVAL_S)
             reading.feed(tail.read())
-            for line in tidy([last, *fresh.look(reading)])[bool(last) :]:
+            for line in tidy([last, *unseen.look(reading)])[bool(last) :]:
                 yield line
                 last = line
 
 
 class LogTail:
-    """The bytes of a log, each once, though the file is rotated, emptied or not there yet.
+    """The bytes of a log, each once, even if the file is rotated, emptied or not there yet.
 
-    It is rotated in two ways: copied to `.1` and emptied, or renamed to `.1` and made anew. What is older moves on.
+    A log is rotated in two ways: copied to `.1` and emptied, or renamed to `.1` and made anew. Older parts move to `.2`
+    and on.
     """
 
     def __init__(self, path: Path) -> None:
@@ -158,14 +158,15 @@ class LogTail:
         self._older = self._parts()[:1]
         self._file: BinaryIO | None = None
         self._at = 0
-        self._doubt: list[tuple[int, int]] = []
+        self._unclear_parts: list[tuple[int, int]] = []
+        """The older parts at a look that could not tell whether the file is to be emptied, or was and grew again."""
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
 
     def last(self, size: int) -> bytes:
-        """The end of what there is, older part and newer one together; `read` goes on behind it."""
+        """The end of the log, from the older part and the newer one; `read` continues behind it."""
         now = self.read(skip_to=size)
         older = _from(numbered(self._path, 1), 0) if len(now) < size else b""
         return older[-(size - len(now)) :] + now if older else now
@@ -177,7 +178,7 @@ class LogTail:
                 self._file, self._at = self._path.open("rb"), 0
             except FileNotFoundError:
                 return b""
-        # In this order: a file is emptied after it was copied, so whoever sees it emptied sees the copy too.
+        # In this order: a file is emptied after it was copied, so if it is seen emptied, the copy is seen, too.
         is_shorter = self._file.seek(0, os.SEEK_END) < self._at
         parts, here = self._parts(), _identity(self._path)
         if here and here[0] != os.fstat(self._file.fileno()).st_ino:
@@ -186,12 +187,12 @@ class LogTail:
             self._file, self._at, self._older = self._path.open("rb"), 0, parts[:1]
             return rest + self._take(self._file, skip_to)
         is_moved = bool(parts) and parts[:1] != self._older
-        if is_moved and not is_shorter and self._doubt != parts:
-            self._doubt = parts  # copied and not emptied yet, or emptied and grown again: the next look knows
+        if is_moved and not is_shorter and self._unclear_parts != parts:
+            self._unclear_parts = parts  # the next look knows
             return b""
         rest = self._left_behind(parts) if is_moved else b""
         if is_moved or is_shorter:
-            self._at, self._older, self._doubt = 0, parts[:1], []
+            self._at, self._older, self._unclear_parts = 0, parts[:1], []
         return rest + self._take(self._file, skip_to)
 
     def _parts(self) -> list[tuple[int, int]]:
@@ -202,7 +203,7 @@ class LogTail:
         return found
 
     def _left_behind(self, parts: list[tuple[int, int]]) -> bytes:
-        """What was in the file, from our place on, and in those that took its place since."""
+        """What the file held behind our place, and the parts that came after it."""
         news = parts.index(self._older[0]) if self._older and self._older[0] in parts else len(parts)
         places = [self._at, *[0] * news]
         return b"".join(_from(numbered(self._path, n), places[news - n]) for n in range(news, 0, -1))
@@ -230,7 +231,7 @@ def _from(path: Path, place: int) -> bytes:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file it is: a number that is free again may be given to another."""
+    """Which file it is. An inode number alone may be given to another file later."""
     try:
         status = path.stat()
     except FileNotFoundError:

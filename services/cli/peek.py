@@ -1,4 +1,4 @@
-"""`muster peek`: ask a copy of an agent's conversation how the work is. The agent itself is left alone."""
+"""`muster peek`: ask a copy of an agent's conversation how the work is. The agent itself is not disturbed."""
 
 import argparse
 import json
@@ -9,15 +9,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from services.cli.fleet_option import is_up, open_fleet
-from services.cli.request import answer_to
+from services.cli.request import answer_to, check_name
 from services.cli.words import Paint, plain
 from shared.contract.commands import Peek
-from shared.contract.ids import is_id
 from shared.contract.topics import first_fault
 from shared.errors import MusterError
 
-WAITS_LONGER_S = 15.0
-"""Than the answer may take."""
+MARGIN_S = 15.0
+"""How much longer than the answer may take the CLI waits for it."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,14 +28,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print all of it as one JSON document")
     parser.add_argument(
-        "--wait", type=float, metavar="S", help=f"how long to wait for it here ({WAITS_LONGER_S:g} s more than that)"
+        "--wait", type=float, metavar="S", help=f"how long to wait for it here ({MARGIN_S:g} s more than that)"
     )
 
 
 def run(options: argparse.Namespace) -> int:
     fleet = open_fleet(options)
-    if not is_id(options.agent):
-        raise MusterError(f"{options.agent!r} is no agent's name: they are [a-z0-9_-], 1 to 64 long")
+    check_name(options.agent)
     if not is_up(fleet):
         raise MusterError("the services are not running, so nobody can be asked; start them with: muster up")
     try:
@@ -45,13 +43,13 @@ def run(options: argparse.Namespace) -> int:
         raise MusterError(f"peek can't be sent: {first_fault(error)}") from error
     declared = fleet.agents.get(options.agent)
     takes_s = options.timeout or (declared.watch.health.timeout_s if declared is not None else 0.0)
-    reply = answer_to(fleet, command, wait_s=options.wait if options.wait is not None else takes_s + WAITS_LONGER_S)
+    reply = answer_to(fleet, command, wait_s=options.wait if options.wait is not None else takes_s + MARGIN_S)
     print(json.dumps(reply.result) if options.json else as_text(reply.result, Paint(sys.stdout)))
     return 0
 
 
 def as_text(found: Mapping[str, Any], paint: Paint) -> str:
-    """For people: the state first, then what it says of it, then the result."""
+    """For people: the state, its summary, then the output."""
     by = f" (by {plain(str(found['model']))}, {found['seconds']:.1f} s)" if found.get("model") else ""
     if not found.get("state"):
         return f"{paint.bold(plain(found['agent']))} says{by}:\n{_lines(found['text'])}"

@@ -1,8 +1,7 @@
-"""`muster phase`: how far the loops that git drives are, and a hand for who wants to move one."""
+"""`muster phase`: shows how far the loops that git drives are, and moves one to another phase."""
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -11,15 +10,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from services.cli.fleet_option import is_up, open_fleet
-from services.cli.request import answer_to
+from services.cli.request import add_wait, answer_to, check_name
 from services.cli.tables import cut
-from services.cli.words import Paint, ago, plain
+from services.cli.words import Paint, ago, plain, since, terminal_columns
 from shared.contract.commands import Command, PhaseNext, PhaseSet, PhaseShow
-from shared.contract.ids import is_id
 from shared.contract.topics import first_fault
 from shared.errors import MusterError
 
-WAIT_S = 20.0
 MARKS = {"done": "✓", "current": "▶", "to come": " "}
 
 
@@ -32,15 +29,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     for each in (show, following, chosen):
         each.add_argument("loop", nargs="?", help="the loop's name in the fleet file; may be left out if there is one")
         each.add_argument("--json", action="store_true", help="print the answer as JSON")
-        each.add_argument(
-            "--wait", type=float, default=WAIT_S, metavar="S", help=f"how long to wait for it (default {WAIT_S:g})"
-        )
+        add_wait(each, "it")
 
 
 def run(options: argparse.Namespace) -> int:
     fleet = open_fleet(options)
-    if options.loop is not None and not is_id(options.loop):
-        raise MusterError(f"{options.loop!r} is no loop's name: they are [a-z0-9_-], 1 to 64 long")
+    if options.loop is not None:
+        check_name(options.loop, "loop")
     if not is_up(fleet):
         raise MusterError("the services are not running, so no loop goes on; start them with: muster up")
     try:
@@ -51,8 +46,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(reply.result))
     elif options.action == "show" and reply.result["loops"]:
-        room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        print(as_text(reply.result["loops"], Paint(sys.stdout), datetime.now(UTC), room))
+        print(as_text(reply.result["loops"], Paint(sys.stdout), datetime.now(UTC), terminal_columns()))
     else:
         print(plain(reply.said))
     return 0
@@ -69,7 +63,7 @@ def _command(options: argparse.Namespace) -> Command:
 
 
 def as_text(loops: Mapping[str, Mapping[str, Any]], paint: Paint, now: datetime, room: int | None = None) -> str:
-    """For people: each loop with its phases, its remote, who plays, and what does not go on."""
+    """For people: each loop with its phases, roles, remote, open actions and waiting messages."""
     lines = [line for name, loop in loops.items() for line in ("", *_loop(name, loop, paint, now))]
     return "\n".join(line if room is None else cut(line, room) for line in lines[1:])
 
@@ -99,11 +93,11 @@ def _how_far(loop: Mapping[str, Any], paint: Paint, now: datetime) -> str:
     if not loop["phases"]:
         return "has no phases"
     if loop["complete"]:
-        return f"{paint.good('is complete')} since {_ago(loop['since'], now)}"
+        return f"{paint.good('is complete')} since {since(loop['since'], now)}"
     if not loop["number"]:
         return "has not begun: its remote was not seen yet"
-    phase, since = loop["phases"][loop["number"] - 1], _ago(loop["since"], now)
-    return f"is in phase {phase['number']} of {len(loop['phases'])}, {plain(phase['name'])}, for {since}"
+    phase, so_long = loop["phases"][loop["number"] - 1], since(loop["since"], now)
+    return f"is in phase {phase['number']} of {len(loop['phases'])}, {plain(phase['name'])}, for {so_long}"
 
 
 def _remote(loop: Mapping[str, Any], paint: Paint, now: datetime) -> str:
@@ -114,11 +108,7 @@ def _remote(loop: Mapping[str, Any], paint: Paint, now: datetime) -> str:
     if loop["asked"] is None:
         return f"{where}: not asked yet"
     tip = "no such branch" if loop["gone"] else f"at {plain(loop['tip'][:10])}" if loop["tip"] else "not seen yet"
-    return f"{where}: {tip}, asked {_ago(loop['asked'], now)} ago"
-
-
-def _ago(when: str, now: datetime) -> str:
-    return ago((now - datetime.fromisoformat(when)).total_seconds())
+    return f"{where}: {tip}, asked {since(loop['asked'], now)} ago"
 
 
 def _until(when: str, now: datetime) -> str:

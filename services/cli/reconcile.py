@@ -1,7 +1,7 @@
 """`muster reconcile`: compare the record with the world now, and say what differs.
 
-The reconciler that runs is asked. While none runs, one is run as a child for this look, for services never import
-each other; with `--dry-run` that one writes nothing at all.
+A reconciler that runs is asked. Else one is run as a child process that looks once, since services never import each
+other. With `--dry-run` it writes nothing.
 """
 
 import argparse
@@ -12,9 +12,10 @@ from typing import Any
 
 from services.cli import exit_codes, supervision
 from services.cli.fleet_option import open_fleet, say
-from services.cli.request import answer_to
+from services.cli.request import add_wait, answer_to
 from services.cli.supervisor_process import become
-from services.cli.words import Paint, plain, table
+from services.cli.tables import table
+from services.cli.words import Paint, plain
 from shared.contract.commands import Reconcile
 from shared.contract.topics import AGENT_DRIFT, MalformedDocument
 from shared.errors import MusterError
@@ -22,7 +23,6 @@ from shared.fleet import Fleet
 from shared.runtime.bootstrap import EXIT_BUSY
 
 RECONCILER = "reconciler"
-WAIT_S = 20.0
 
 Document = Mapping[str, Any]
 
@@ -40,9 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="look once and print it; nothing is told or written")
     parser.add_argument("--json", action="store_true", help="print the drifts as one JSON document")
     parser.add_argument("--exit-code", action="store_true", help="end with 1 if there are drifts")
-    parser.add_argument(
-        "--wait", type=float, default=WAIT_S, metavar="S", help=f"how long to wait for the answer (default {WAIT_S:g})"
-    )
+    add_wait(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -72,7 +70,7 @@ def _said(drift: Document) -> str:
     try:
         return plain(AGENT_DRIFT.read_data(dict(drift)).sentence())
     except MalformedDocument:
-        return ""  # of a kind that is not known here; its name has to do
+        return ""  # a kind that this version does not know: its name is shown alone
 
 
 def _state(drift: Document) -> str:
@@ -80,7 +78,7 @@ def _state(drift: Document) -> str:
     return plain(f"(waits: {waits})" if waits else f"({drift.get('state', 'new')})")
 
 
-# --- who looks ---
+# --- the look ---
 
 
 def _look(fleet: Fleet, *, dry_run: bool, wait_s: float) -> Document:
@@ -92,7 +90,7 @@ def _look(fleet: Fleet, *, dry_run: bool, wait_s: float) -> Document:
             return _read(child.stdout)
         if child.returncode != EXIT_BUSY:
             raise LookFailed(f"{child.stderr.strip()}\nthe reconciler could not look; it ended with {child.returncode}")
-        # One was started in the meantime: it can be asked.
+        # Another reconciler was started meanwhile: ask that one.
     reply = answer_to(fleet, Reconcile(dry_run=dry_run), wait_s=wait_s)
     return {"drifts": reply.result.get("drifts", [])}
 

@@ -1,5 +1,6 @@
-"""Asking a fleet in the words of the CLI: what a command waits for is printed, and who asks is recorded."""
+"""Sends commands for the verbs: prints what a command waits for, and records who asks."""
 
+import argparse
 import getpass
 import os
 
@@ -7,18 +8,32 @@ from services.cli.fleet_option import say
 from services.cli.words import plain
 from shared.client import request
 from shared.contract.commands import Command, Reply
+from shared.contract.ids import is_id
 from shared.errors import MusterError
 from shared.fleet import Fleet
 
+WAIT_S = 20.0
 
-def ask(fleet: Fleet, command: Command, *, wait_s: float = 20.0) -> Reply:
+
+def add_wait(parser: argparse.ArgumentParser, what: str = "the answer") -> None:
+    said = f"how long to wait for {what} (default {WAIT_S:g})"
+    parser.add_argument("--wait", type=float, default=WAIT_S, metavar="S", help=said)
+
+
+def check_name(name: str, kind: str = "agent") -> None:
+    """Raise a sentence for what can't be the name of an agent or a loop."""
+    if not is_id(name):
+        raise MusterError(f"{name!r} is no {kind}'s name: they are [a-z0-9_-], 1 to 64 long")
+
+
+def ask(fleet: Fleet, command: Command, *, wait_s: float = WAIT_S) -> Reply:
     return request.ask(
         fleet, command.model_copy(update={"by": asker()}), wait_s=wait_s, on_wait=lambda said: say(plain(said))
     )
 
 
 def answer_to(fleet: Fleet, command: Command, *, wait_s: float) -> Reply:
-    """As `ask`, for who wants to know something: a refusal ends it."""
+    """As `ask`, for a question: a refusal is raised."""
     reply = ask(fleet, command, wait_s=wait_s)
     if not reply.ok:
         raise MusterError(plain(reply.said))
@@ -26,7 +41,7 @@ def answer_to(fleet: Fleet, command: Command, *, wait_s: float) -> Reply:
 
 
 def asker() -> str:
-    """Who is at the keyboard, for the audit log."""
+    """The person at the keyboard, for the audit log."""
     try:
         return f"{getpass.getuser()} (cli)"
     except (KeyError, OSError):  # a user that the system has no name for, as in containers

@@ -1,17 +1,16 @@
-"""`muster status`: what runs, from the registry file and the bus, and what of it is hearsay."""
+"""`muster status`: what runs, from the registry file (else the journal) and the bus, once or as it changes."""
 
 import argparse
-import shutil
 import sys
 from contextlib import closing
 from datetime import UTC, datetime
 
 from services.cli import exit_codes
-from services.cli.report import Report, ReportReader
-from services.cli.status_filter import ACTIVITIES, ANY, DRIFTS, STATUSES, Choice, split
-from services.cli.status_view import View
-from services.cli.words import Paint
+from services.cli.status_filter import ACTIVITIES, ANY, DRIFTS, STATUSES, StatusFilter, split
+from services.cli.status_view import StatusView
+from services.cli.words import Paint, terminal_columns
 from shared.client.presence import Glance, may_answer
+from shared.client.snapshot import Snapshot, SnapshotReader
 from shared.contract.states import Desired
 
 BROKER_ANSWERS_WITHIN_S = 1.0
@@ -36,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    choice = Choice(
+    filters = StatusFilter(
         agents=tuple(options.agent),
         statuses=split(options.status),
         doing=split(options.doing),
@@ -45,32 +44,31 @@ def run(options: argparse.Namespace) -> int:
         drift=options.drift,
         ended=options.ended,
     )
-    reader = ReportReader(options, history=choice.ended)
+    reader = SnapshotReader(options.fleet, history=filters.ended)
     if options.watch:
-        return _watch(reader, choice, as_json=options.json)
-    report = _report(reader)
-    choice.check(report)
-    view = View(report, choice, datetime.now(UTC))
+        return _watch(reader, filters, as_json=options.json)
+    snapshot = _snapshot(reader)
+    filters.check(snapshot)
+    view = StatusView(snapshot, filters, datetime.now(UTC))
     if options.json:
         _put(view.json(indent=2))
     else:
         print(_text(view))
-    return 0 if report.all_up else exit_codes.NOT_ALL_UP
+    return 0 if snapshot.all_up else exit_codes.NOT_ALL_UP
 
 
-def _report(reader: ReportReader) -> Report:
-    """Read the files while the broker is being reached."""
+def _snapshot(reader: SnapshotReader) -> Snapshot:
+    """Read the files while the connection to the broker is made."""
     if not may_answer(reader.fleet):
-        return reader.report()
+        return reader.take()
     with closing(Glance(reader.fleet)) as glance:
-        report = reader.report()
-        expected = [name for name in reader.fleet.services if name in report.pids]
-        return report.heard(glance.result(BROKER_ANSWERS_WITHIN_S, expected))
+        snapshot = reader.take()
+        expected = [name for name in reader.fleet.services if name in snapshot.pids]
+        return snapshot.with_bus(glance.result(BROKER_ANSWERS_WITHIN_S, expected))
 
 
-def _text(view: View) -> str:
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    return view.text(Paint(sys.stdout), columns)
+def _text(view: StatusView) -> str:
+    return view.text(Paint(sys.stdout), terminal_columns())
 
 
 def _put(document: bytes) -> None:
@@ -79,12 +77,12 @@ def _put(document: bytes) -> None:
     sys.stdout.buffer.write(document + b"\n")
 
 
-def _watch(reader: ReportReader, choice: Choice, *, as_json: bool) -> int:
-    from services.cli.status_watch import watch_on_screen, watch_plainly  # noqa: PLC0415 - not for who looks once
+def _watch(reader: SnapshotReader, filters: StatusFilter, *, as_json: bool) -> int:
+    from services.cli.status_watch import watch_on_screen, watch_plainly  # noqa: PLC0415 - not needed to look once
 
-    choice.check(reader.report())
+    filters.check(reader.take())
     if as_json:
-        return watch_plainly(reader, choice, lambda view: _put(view.json()))
+        return watch_plainly(reader, filters, lambda view: _put(view.json()))
     if sys.stdout.isatty():
-        return watch_on_screen(reader, choice)
-    return watch_plainly(reader, choice, lambda view: print(f"{view.now.astimezone():%H:%M:%S}\n{_text(view)}\n"))
+        return watch_on_screen(reader, filters)
+    return watch_plainly(reader, filters, lambda view: print(f"{view.now.astimezone():%H:%M:%S}\n{_text(view)}\n"))

@@ -1,13 +1,12 @@
 """Which agents and ended sessions `muster status` shows: names and filters, all of which must hold. Pure."""
 
-import difflib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from registry import EndedSession
 from services.cli import exit_codes
-from services.cli.report import NOT_STARTED, Report
-from services.cli.words import plain
+from services.cli.words import did_you_mean, plain
+from shared.client.snapshot import NOT_STARTED, Snapshot
 from shared.contract.events.drift import DriftEvent, DriftResolved
 from shared.contract.states import Activity, Status
 from shared.errors import MusterError
@@ -20,13 +19,13 @@ NAMES_AT_MOST = 20
 
 
 class WrongWord(MusterError):
-    """A filter that means nothing."""
+    """A value that no filter has."""
 
     exit_code = exit_codes.USAGE
 
 
 @dataclass(frozen=True)
-class Choice:
+class StatusFilter:
     agents: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ()
     doing: tuple[str, ...] = ()
@@ -37,11 +36,12 @@ class Choice:
     ended: bool = False
 
     @property
-    def is_everybody(self) -> bool:
+    def is_empty(self) -> bool:
+        """Whether every agent is shown."""
         return not (self.agents or self.statuses or self.doing or self.backends or self.wanted or self.drift)
 
-    def check(self, report: Report) -> None:
-        """Raise a sentence for what there is not: a typo must not look like an empty fleet."""
+    def check(self, snapshot: Snapshot) -> None:
+        """Raise a sentence for a name or value that does not exist: a typo must not look like an empty fleet."""
         for status in self.statuses:
             if status not in STATUSES:
                 raise WrongWord(f"there is no status {_unknown(status, STATUSES)}")
@@ -50,33 +50,33 @@ class Choice:
                 raise WrongWord(f"there is nothing an agent does that is called {_unknown(activity, ACTIVITIES)}")
         if self.drift not in (None, ANY, *DRIFTS):
             said = _unknown(str(self.drift), DRIFTS)
-            hint = f"; agents come first: muster status {self.drift} --drift" if self.drift in report.agents else ""
+            hint = f"; agents come first: muster status {self.drift} --drift" if self.drift in snapshot.agents else ""
             raise WrongWord(f"there is no kind of drift {said}{hint}")
-        used = {report.backend(agent) for agent in report.agents}
+        used = {snapshot.backend(agent) for agent in snapshot.agents}
         for backend in self.backends:
-            if backend not in used and backend not in report.fleet.backends:
+            if backend not in used and backend not in snapshot.fleet.backends:
                 raise MusterError(
-                    f"there is no backend {_unknown(backend, sorted(used | report.fleet.backends.keys()))}"
+                    f"there is no backend {_unknown(backend, sorted(used | snapshot.fleet.backends.keys()))}"
                 )
-        known = [*report.agents, *sorted({each.agent for each in report.history.values()} - set(report.agents))]
+        known = [*snapshot.agents, *sorted({each.agent for each in snapshot.history.values()} - set(snapshot.agents))]
         for agent in self.agents:
             if agent not in known:
                 raise MusterError(f"there is no agent {_unknown(agent, known)}")
 
-    def of_agents(self, report: Report) -> list[str]:
-        return [agent for agent in report.agents if self._takes(report, agent)]
+    def agents_in(self, snapshot: Snapshot) -> list[str]:
+        return [agent for agent in snapshot.agents if self._takes(snapshot, agent)]
 
-    def _takes(self, report: Report, agent: str) -> bool:
+    def _takes(self, snapshot: Snapshot, agent: str) -> bool:
         return (
-            self._takes_agent(report, agent)
-            and (not self.statuses or report.status(agent) in self.statuses)
-            and (not self.doing or report.doing(agent) in self.doing)
-            and (not self.backends or report.backend(agent) in self.backends)
+            self._takes_agent(snapshot, agent)
+            and (not self.statuses or snapshot.status(agent) in self.statuses)
+            and (not self.doing or snapshot.activity(agent) in self.doing)
+            and (not self.backends or snapshot.backend(agent) in self.backends)
         )
 
-    def _takes_agent(self, report: Report, agent: str) -> bool:
-        """What is asked of an agent and not of one of its sessions."""
-        record = report.records.get(agent)
+    def _takes_agent(self, snapshot: Snapshot, agent: str) -> bool:
+        """The filters that are about the agent, not about one of its sessions."""
+        record = snapshot.records.get(agent)
         drifts = record.drifts if record is not None else []
         return (
             (not self.agents or agent in self.agents)
@@ -84,12 +84,12 @@ class Choice:
             and (self.drift is None or (bool(drifts) if self.drift == ANY else self.drift in drifts))
         )
 
-    def of_ended(self, report: Report) -> list[tuple[str, EndedSession]]:
+    def ended_in(self, snapshot: Snapshot) -> list[tuple[str, EndedSession]]:
         """Sessions that ended, by their spawn ids, the newest first."""
         found = [
             (spawn, session)
-            for spawn, session in report.history.items()
-            if self._takes_agent(report, session.agent)
+            for spawn, session in snapshot.history.items()
+            if self._takes_agent(snapshot, session.agent)
             and (not self.statuses or session.status in self.statuses)
             and (not self.backends or session.backend in self.backends)
         ]
@@ -97,14 +97,13 @@ class Choice:
 
 
 def split(text: str | None) -> tuple[str, ...]:
-    """Words with commas between."""
+    """The words of a list with commas."""
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 
 def _unknown(given: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(given, known, n=1)
-    hint = f" did you mean {close[0]!r}?" if close else ""
-    return f"{plain(given)!r};{hint} there {'are' if len(known) > 1 else 'is'}: {_listed(known)}"
+    there_are = "there are" if len(known) > 1 else "there is"
+    return f"{plain(given)!r}; {did_you_mean(given, known)}{there_are}: {_listed(known)}"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,7 +1,6 @@
-"""The background processes of a fleet, under supervisord: its configuration, its start, and an end without remains.
+"""The background processes of a fleet, under supervisord: its configuration, how they are started and stopped.
 
-No control socket is opened: signals are enough, and which process lives is told by the locks that the processes hold,
-so that even orphans of a killed supervisor are found.
+No control socket is opened: signals are enough, and the locks of the processes show which of them live.
 """
 
 import os
@@ -13,42 +12,24 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from shared.client.processes import BROKER, SUPERVISOR, last_good, pids, programs
 from shared.contract.services import SERVICES
 from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.messaging.broker import ensure_credentials
 from shared.system.files import make_directory, write
-from shared.system.lock import holder
 
-SUPERVISOR = "supervisor"
+__all__ = ["SUPERVISOR", "configuration", "foreground", "log_of", "make_home", "pids", "run_once", "start", "stop"]
+
 STOPS_WITHIN_S = 15.0
-
-
-def programs(fleet: Fleet) -> tuple[str, ...]:
-    return fleet.services if fleet.declared.broker.endpoints else ("broker", *fleet.services)
-
-
-def lock_of(fleet: Fleet, program: str) -> Path:
-    return fleet.home / "run" / f"{program}.lock"
 
 
 def log_of(fleet: Fleet, program: str) -> Path:
     return fleet.home / "logs" / f"{program}.log"
 
 
-def pids(fleet: Fleet) -> dict[str, int]:
-    """The living processes of this fleet, by program, the supervisor among them."""
-    found = {name: holder(lock_of(fleet, name)) for name in (SUPERVISOR, "broker", *SERVICES)}
-    return {name: pid for name, pid in found.items() if pid is not None}
-
-
-def last_good(fleet: Fleet) -> Path:
-    """A copy of the fleet file as it was when the services were started."""
-    return fleet.home / "run" / "fleet.yaml"
-
-
 def make_home(fleet: Fleet) -> None:
-    """The private directory beside the fleet file, which git is told to leave alone."""
+    """Make the private directory beside the fleet file; git ignores it."""
     try:
         for directory in (fleet.home, fleet.home / "run", fleet.home / "logs"):
             make_directory(directory)
@@ -59,7 +40,7 @@ def make_home(fleet: Fleet) -> None:
 
 
 def configuration(fleet: Fleet) -> str:
-    """supervisord's file. No path of the user's is in it: `%`, `;` and `#` have meanings there that no quoting ends.
+    """supervisord's file. It holds no path of the user's: `%`, `;` and `#` can't be quoted there.
 
     supervisord runs in the fleet's `.muster` directory, and the services get the fleet file by `MUSTER_FLEET`.
     """
@@ -73,8 +54,8 @@ def configuration(fleet: Fleet) -> str:
             f"[program:{name}]\ncommand = {command}\n"
             "autorestart = true\nstartsecs = 3\nstartretries = 1000000\n"
             "stopsignal = TERM\nstopwaitsecs = 10\n"
-            # The broker first, and it leaves last: services say goodbye through it.
-            f"priority = {1 if name == 'broker' else 10}\n"
+            # The broker starts first and ends last: services publish their end through it.
+            f"priority = {1 if name == BROKER else 10}\n"
             f"redirect_stderr = true\nstdout_logfile = logs/{name}.log\n"
             "stdout_logfile_maxbytes = 5MB\nstdout_logfile_backups = 3\n"
         )
@@ -83,7 +64,7 @@ def configuration(fleet: Fleet) -> str:
 
 def _command(fleet: Fleet, name: str) -> list[str]:
     command = [sys.executable, "-P", "-m", f"services.{name}"]
-    if name != "broker":
+    if name != BROKER:
         return command
     settings, space = fleet.declared.broker, fleet.space
     command += ["--home", ".", "--host", space.host, "--prefix", space.prefix]
@@ -94,7 +75,7 @@ def _command(fleet: Fleet, name: str) -> list[str]:
 
 
 def start(fleet: Fleet) -> None:
-    """Start the supervisor, which starts the rest. To be called when none runs."""
+    """Start the supervisor, which starts the rest. Call it only when none runs."""
     make_home(fleet)
     file = fleet.home / "run" / "supervisord.conf"
     write(file, configuration(fleet))
@@ -113,19 +94,19 @@ def start(fleet: Fleet) -> None:
 
 
 def run_once(fleet: Fleet, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a service as a child that looks once and ends; what it says is kept from the terminal."""
+    """Run a service as a child that looks once and ends; its output is captured."""
     return subprocess.run(foreground(fleet, name, *arguments), capture_output=True, text=True, check=False)
 
 
 def foreground(fleet: Fleet, name: str, *arguments: str) -> list[str]:
-    """The words that run a service without a supervisor."""
+    """The command line that runs a service without a supervisor."""
     return [sys.executable, "-P", "-m", f"services.{name}", "--fleet", str(fleet.path), *arguments]
 
 
 def stop(fleet: Fleet) -> list[str]:
-    """End the supervisor and all it started, orphans too; answers what had to be ended."""
+    """End the supervisor and all it started, orphans too; returns what was ended."""
     ended = list(pids(fleet))
-    for group in ((SUPERVISOR,), SERVICES, ("broker",)):  # in this order: services say goodbye through the broker
+    for group in ((SUPERVISOR,), SERVICES, (BROKER,)):  # in this order: services publish their end through the broker
         for number in (signal.SIGTERM, signal.SIGKILL):
             for name, pid in pids(fleet).items():
                 if name in group:

@@ -1,7 +1,4 @@
-"""Becoming another program, under the same pid.
-
-`python -m services.cli.supervisor_process LOCK CONFIG` becomes supervisord, holding the lock that says it runs.
-"""
+"""`python -m services.cli.supervisor_process LOCK CONFIG`: takes the supervisor's lock and becomes supervisord."""
 
 import os
 import sys
@@ -27,7 +24,7 @@ def main() -> int:
 
 
 def become(argv: Sequence[str]) -> NoReturn:
-    """Nothing of ours is left: signals, the terminal and the exit code are the program's."""
+    """Replace this process by a program, under the same pid."""
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(argv[0], list(argv))  # noqa: S606

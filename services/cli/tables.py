@@ -20,7 +20,7 @@ def width(text: str) -> int:
 
 
 def cut(text: str, columns: int) -> str:
-    """The text if it fits, else its beginning with an ellipsis. What was coloured ends coloured no more."""
+    """The text if it fits, else its beginning with an ellipsis. A colour does not reach beyond it."""
     if width(text) <= columns:
         return text
     if columns <= 0:
@@ -56,18 +56,23 @@ GAP = "  "
 class Column:
     title: str
     least: int = 0
-    """It may be cut to so many cells; 0: not at all."""
+    """How many cells are left of it at least when it is cut; 0: it is never cut."""
     worth: int | None = None
-    """Which of the columns goes first where there is no room: the one of least worth. None: it stays."""
+    """Where there is no room, the column of the least worth is left out first. None: it stays."""
     when_empty: bool = True
-    """Whether it is there when no row has anything in it."""
+    """Whether it is shown when no row has anything in it."""
 
 
 Row = Sequence[str]
 
 
+def table(head: Row, rows: Sequence[Row]) -> str:
+    """A table of columns that are never cut."""
+    return "\n".join(fitted([Column(title) for title in head], rows))
+
+
 def fitted(columns: Sequence[Column], rows: Sequence[Row], room: int | None = None) -> list[str]:
-    """The table's lines, its head first, each of them within the room (None: as long as it takes)."""
+    """The table's lines, its head first, each within so many cells (None: as long as it takes)."""
     shown = [place for place, each in enumerate(columns) if each.when_empty or any(row[place] for row in rows)]
     natural = [max(map(width, (each.title, *(row[place] for row in rows)))) for place, each in enumerate(columns)]
     sizes = _sizes([columns[place] for place in shown], [natural[place] for place in shown], room)
@@ -87,7 +92,7 @@ def fitted(columns: Sequence[Column], rows: Sequence[Row], room: int | None = No
 
 
 def _sizes(columns: Sequence[Column], natural: Sequence[int], room: int | None) -> list[int] | None:
-    """How wide each column is; None where they do not fit. The widest that may give way does so."""
+    """How wide each column is; None if they do not fit. The widest one that may be cut is cut first."""
     sizes = list(natural)
     excess = sum(sizes) + len(GAP) * (len(sizes) - 1) - room if room is not None else 0
     while excess > 0:

@@ -1,4 +1,4 @@
-"""`muster test`: checks and quick tests, for people; with `--all` what CI runs; with other words, pytest with them."""
+"""`muster test`: checks and quick tests; with `--all` what CI runs; other arguments go to pytest."""
 
 import argparse
 import os
@@ -18,7 +18,7 @@ CHECKS = (
     ("mypy", ["mypy"]),
 )
 QUICK = "not real_agent and not long"
-"""What needs no program from npm, and does not take long. The markers are declared in pyproject.toml."""
+"""Tests that need no program from npm and do not take long. The markers are declared in pyproject.toml."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def pytest_command(*, everything: bool) -> list[str]:
-    """More workers than cores, for many tests wait for processes. What takes longest is shown, to keep it short."""
+    """More workers than cores, since many tests wait for processes. The slowest tests are listed."""
     workers = (os.cpu_count() or 1) + 2
     command = ["pytest", "-n", str(workers), "--dist", "worksteal", "--durations", "25"]
     return command if everything else [*command, "-m", QUICK]

@@ -1,9 +1,8 @@
-"""`muster transcript`: what was said and done in an agent's conversation, from the file that the agent keeps itself."""
+"""`muster transcript`: an agent's conversation, from the file that the agent's own program keeps."""
 
 import argparse
 import contextlib
 import dataclasses
-import difflib
 import io
 import json
 import os
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from registry import AgentRecord, BadRegistry, RegistryFile
 from services.cli.fleet_option import open_fleet_leniently
-from services.cli.words import Paint, plain
+from services.cli.words import Paint, did_you_mean, plain
 from shared.agents.transcript import READERS, Speaker, TranscriptEntry
 from shared.errors import MusterError
 from shared.fleet import Fleet
@@ -39,8 +38,8 @@ class TranscriptPlace:
     """None: the newest of the workspace."""
 
 
-def where_is(fleet: Fleet, agent: str) -> TranscriptPlace:
-    """As the agent is recorded, which may differ from how it is declared; else as it is declared."""
+def place_of(fleet: Fleet, agent: str) -> TranscriptPlace:
+    """By the agent's record, which may differ from its declaration; without a record, by the declaration."""
     record = recorded(fleet).get(agent)
     name = record.backend if record else fleet.agents[agent].backend
     backend = fleet.backends.get(name) or fleet.profile(agent)
@@ -71,46 +70,45 @@ def run(options: argparse.Namespace) -> int:
     fleet, _ = open_fleet_leniently(options)
     agents = sorted({*fleet.agents, *recorded(fleet)})
     if options.agent not in agents:
-        close = difflib.get_close_matches(options.agent, agents, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
+        hint = did_you_mean(options.agent, agents)
         raise MusterError(f"there is no agent {plain(options.agent)!r}; {hint}there are: {', '.join(agents) or 'none'}")
-    there = where_is(fleet, options.agent)
-    path, conversation = find(options.agent, there, options.conversation)
-    said = last_turns(READERS[there.format].entries(path, conversation), options.last)
+    place = place_of(fleet, options.agent)
+    path, conversation = find(options.agent, place, options.conversation)
+    entries = last_turns(READERS[place.format].entries(path, conversation), options.last)
     if options.json:
-        for entry in said:
+        for entry in entries:
             print(json.dumps(_document(entry), ensure_ascii=False))
         return 0
     no_colour = bool(os.environ.get("NO_COLOR"))
     paint = Paint(io.StringIO() if no_colour else sys.stdout)
-    print(paint.dim(plain(f"{options.agent} · {there.format} · conversation {conversation} · {path}")))
+    print(paint.dim(plain(f"{options.agent} · {place.format} · conversation {conversation} · {path}")))
     width = max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
-    for line in render(said, paint, width=width, full=options.full):
+    for line in render(entries, paint, width=width, full=options.full):
         print(line)
     return 0
 
 
-def find(agent: str, there: TranscriptPlace, wanted: str | None) -> tuple[Path, str]:
-    """The file and the conversation in it, or a sentence about what was looked for."""
-    reader = READERS.get(there.format)
+def find(agent: str, place: TranscriptPlace, wanted: str | None) -> tuple[Path, str]:
+    """The file and the conversation in it. Raises a sentence about what was looked for."""
+    reader = READERS.get(place.format)
     if reader is None:
         raise MusterError(
-            f"{agent} runs {there.format}, of which no transcripts are known; known: {', '.join(READERS)}"
+            f"{agent} runs {place.format}, of which no transcripts are known; known: {', '.join(READERS)}"
         )
-    wanted = wanted or there.conversation
-    path = reader.locate(there.env, there.workspace, wanted)
-    conversation = wanted or (reader.conversation_in(path, there.workspace) if path else None)
+    wanted = wanted or place.conversation
+    path = reader.locate(place.env, place.workspace, wanted)
+    conversation = wanted or (reader.conversation_in(path, place.workspace) if path else None)
     if path is None or conversation is None:
-        what = f"conversation {plain(wanted)!r}" if wanted else f"conversation in {there.workspace}"
+        what = f"conversation {plain(wanted)!r}" if wanted else f"conversation in {place.workspace}"
         raise MusterError(
-            f"{there.format} has no {what} for {agent}: it begins with the first prompt;"
+            f"{place.format} has no {what} for {agent}: it begins with the first prompt;"
             f" muster logs {agent} shows the screen"
         )
     return path, conversation
 
 
 def last_turns(entries: Iterable[TranscriptEntry], count: int | None) -> Iterator[TranscriptEntry]:
-    """All entries, or those since the last few times that a person spoke."""
+    """All entries, or those of the last few turns: a turn begins with a person's entry."""
     if count is None:
         yield from entries
         return
@@ -181,7 +179,7 @@ def one_line(text: str, width: int | None) -> str:
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:
-    """A text's own lines, the long ones broken between words and set in as they began."""
+    """The lines of a text. A long one is broken between words, and goes on with the same indentation."""
     for line in text.strip("\n").split("\n"):
         line = plain(line.expandtabs().rstrip())  # noqa: PLW2901
         margin = INDENT + " " * min(len(line) - len(line.lstrip()), width // 2)

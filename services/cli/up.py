@@ -1,4 +1,4 @@
-"""`muster up`: start what is not running, and come back when it answers."""
+"""`muster up`: starts what is not running, and returns when every service is online."""
 
 import argparse
 import json
@@ -8,6 +8,7 @@ import time
 from services.cli import exit_codes, supervision
 from services.cli.fleet_option import is_up, open_fleet, say
 from shared.client.presence import look_at_bus
+from shared.client.processes import programs
 from shared.contract.states import Presence
 from shared.errors import MusterError
 from shared.fleet import Fleet
@@ -28,12 +29,12 @@ def run(options: argparse.Namespace) -> int:
     if is_up(fleet):
         waiting = _wait_for_services(fleet)
         if waiting:
-            raise MusterError(f"up, but not all of it answers: {_why(fleet, waiting)}\nrun: muster doctor")
+            raise MusterError(f"up, but not all of it answers: {_last_log_lines(fleet, waiting)}\nrun: muster doctor")
         say("already up")
     else:
         bring_up(fleet)
         write(fleet.home / "fleet.schema.json", render(schema()))  # of this version, for editors
-        say(f"up: {', '.join(supervision.programs(fleet))} (logs in {fleet.home / 'logs'})")
+        say(f"up: {', '.join(programs(fleet))} (logs in {fleet.home / 'logs'})")
         if look_at_bus(fleet, 1.0) is None:
             say(f"but no broker answers at {', '.join(map(str, endpoints_of(fleet)))}: the services go on by polling")
             return exit_codes.NOT_ALL_UP
@@ -44,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def bring_up(fleet: Fleet) -> None:
-    """Start broker and services and wait until every one of them has said that it is there."""
+    """Start broker and services, and wait until each of them is online."""
     if not fleet.declared.broker.endpoints:
         find_program()
     orphans = supervision.pids(fleet)
@@ -54,18 +55,20 @@ def bring_up(fleet: Fleet) -> None:
     supervision.start(fleet)
     waiting = _wait_for_services(fleet)
     if waiting and not (fleet.declared.broker.endpoints and supervision.pids(fleet).keys() >= set(fleet.services)):
-        raise MusterError(f"not ready after {READY_WITHIN_S:.0f} s: {_why(fleet, waiting)}\nrun: muster doctor")
+        raise MusterError(
+            f"not ready after {READY_WITHIN_S:.0f} s: {_last_log_lines(fleet, waiting)}\nrun: muster doctor"
+        )
 
 
 def _wait_for_services(fleet: Fleet) -> list[str]:
-    """Wait for the services; answers those that did not come."""
+    """Wait until every service is online; returns those that are not."""
     deadline = time.monotonic() + READY_WITHIN_S
     waiting = list(fleet.services)
     seen = False
     while waiting and time.monotonic() < deadline:
         seen = seen or is_up(fleet)
         if seen and not is_up(fleet):
-            break  # the supervisor itself has ended: nobody is going to come
+            break  # the supervisor itself has ended: nothing starts the services
         bus = look_at_bus(fleet, 1.0)
         living = supervision.pids(fleet)
         there = bus.services if bus else {}
@@ -79,10 +82,10 @@ def _wait_for_services(fleet: Fleet) -> list[str]:
     return waiting
 
 
-def _why(fleet: Fleet, waiting: list[str]) -> str:
-    told = []
+def _last_log_lines(fleet: Fleet, waiting: list[str]) -> str:
+    found = []
     for name in (supervision.SUPERVISOR, "broker", *waiting):
         log = supervision.log_of(fleet, name)
         lines = log.read_text(errors="replace").splitlines()[-2:] if log.exists() else ["it has logged nothing"]
-        told += [f"\n  {name}: {line[:300]}" for line in lines]
-    return "".join(told)
+        found += [f"\n  {name}: {line[:300]}" for line in lines]
+    return "".join(found)

@@ -1,9 +1,12 @@
-"""Events, states and tables in the words and colours of a terminal."""
+"""The words and colours of a terminal: events, times, hints."""
 
-from collections.abc import Sequence
+import difflib
+import shutil
+import sys
+from collections.abc import Collection
+from datetime import datetime
 from typing import Any, TextIO
 
-from services.cli.tables import Column, fitted
 from shared.contract.commands import Reply
 from shared.contract.envelope import Envelope, Event, Tone
 from shared.contract.states import TONES
@@ -19,7 +22,7 @@ KIND_COLUMNS = 18
 
 
 class Paint:
-    """Colours, where the output is a terminal."""
+    """Colours a text if the output is a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._on = stream.isatty()
@@ -49,15 +52,27 @@ class Paint:
 
 
 def ago(seconds: float) -> str:
-    """A length of time in its one telling unit."""
+    """A length of time in one unit: the largest of which there are two."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f}{unit}"
     return f"{max(0.0, seconds):.0f}s"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(fitted([Column(title) for title in head], rows))
+def since(when: str, now: datetime) -> str:
+    """How long ago a time in ISO format was."""
+    return ago((now - datetime.fromisoformat(when)).total_seconds())
+
+
+def did_you_mean(given: str, known: Collection[str]) -> str:
+    """A question with a space behind it, or nothing if nothing known looks like what was given."""
+    close = difflib.get_close_matches(given, known, n=1)
+    return f"did you mean {close[0]!r}? " if close else ""
+
+
+def terminal_columns() -> int | None:
+    """How wide the terminal is; None if the output is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def event_line(host: str, row: Topic, document: Envelope[Any] | Reply, paint: Paint) -> str:
@@ -76,5 +91,5 @@ def event_line(host: str, row: Topic, document: Envelope[Any] | Reply, paint: Pa
 
 
 def plain(text: str) -> str:
-    """Text from elsewhere, with what would command the terminal made visible."""
+    """A text from elsewhere; control characters in it are made visible, and can't reach the terminal."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

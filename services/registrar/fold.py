@@ -157,9 +157,9 @@ def _transcript(record: AgentRecord | None, conversation: str | None) -> str | N
 
 
 def _registered(event: Unregistered, at: datetime, record: AgentRecord | None) -> AgentRecord | None:
-    """A session of this fleet that was found in tmux. One that a person started is recorded when it is adopted.
+    """The record of a session of this fleet that was found in tmux. A person's session is recorded when it is adopted.
 
-    A session that is recorded as running is no news: the reconciler had looked at an older file.
+    If it is recorded as running already, the reconciler had read an older file.
     """
     known = record if record is not None and record.spawn == event.spawn else None
     if event.spawn is None or (known is not None and known.is_running):
@@ -190,7 +190,7 @@ def _ended(
     drift: str | None = None,
     exit_status: int | None = None,
 ) -> dict[str, Any]:
-    """What an end changes. Of the drifts only the ones about the conversation stay."""
+    """What an end changes. Only drifts about the conversation stay open."""
     stays = [each for each in record.drifts if each == "stale_id"]
     how = {"exit_status": exit_status} if status is Status.EXITED else {}
     return {
@@ -220,10 +220,10 @@ def _without(drifts: list[str], kind: str) -> list[str]:
 
 
 def endings(agent: str, before: AgentRecord | None, after: AgentRecord | None, at: datetime) -> dict[str, EndedSession]:
-    """The sessions that an event ended, or told more about the end of, by spawn id: for the history."""
+    """The sessions whose end an event told, first or in more detail; by spawn id, for the history."""
     over = [after] if after is not None and after != before else []
     if before is not None and before.is_running and (after is None or after.spawn != before.spawn):
-        # No event told its end before the next session began.
+        # The next session began before any event told the end of this one.
         reason = "another session took its place" if after is not None else "its record was given up"
         over.append(before.model_copy(update=_ended(before, Status.TERMINATED, at, reason)))
     return {each.spawn: ended for each in over if each.spawn and (ended := each.ending(agent)) is not None}

@@ -8,14 +8,13 @@ people have no reason to change these. A changed `desired` becomes a command to 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from registry import AgentRecord
 from registry.records import ACTIVITY_FIELDS
 from services.registrar.ledger import Ledger
-from shared.contract.commands import Reply, Spawn, Stop
+from shared.contract.commands import Spawn, Stop
 from shared.contract.states import Desired
-from shared.messaging.journal import Journal
+from shared.runtime.memory import MemoryTable
 from shared.runtime.turn import Turn
 
 EDITABLE_FIELDS = ("reason", "role", "parent", "level", "job")
@@ -64,9 +63,23 @@ def _differing(theirs: AgentRecord, ours: AgentRecord) -> tuple[str, ...]:
     return tuple(name for name in OBSERVED_FIELDS if getattr(theirs, name) != getattr(ours, name))
 
 
-WISH_KEY = "wish:"
+# --- a changed `desired` ---
+
 REPLY_POLL_INTERVAL = timedelta(seconds=1)
 CAUSE = "typed into registry.yaml"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A `desired` that a person changed in the file; remembered until the spawner has replied to its command."""
+
+    command_id: str
+    desired: Desired
+    before: Desired
+
+
+WISHES = MemoryTable("wish:", Wish)
+"""By agent."""
 
 
 @dataclass(frozen=True)
@@ -75,44 +88,29 @@ class RefusedWish:
     said: str
 
 
-class Wishes:
-    """Changes of `desired` in the file, sent as commands. They are remembered until the spawner replies."""
+def send_wish(turn: Turn, agent: str, desired: Desired, before: Desired) -> None:
+    """Ask the spawner for what a person wrote behind `desired`."""
+    command = Stop(agent=agent) if desired is Desired.STOPPED else Spawn(agent=agent)
+    turn.memory.put(WISHES, Wish(turn.send_command(command, CAUSE), desired, before), agent)
+    turn.look_again_at(turn.now + REPLY_POLL_INTERVAL)
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
 
-    def ask(self, turn: Turn, agent: str, wish: Desired, was: Desired) -> None:
-        command = Stop(agent=agent) if wish is Desired.STOPPED else Spawn(agent=agent)
-        command_id = turn.send_command(command, CAUSE)
-        turn.remember(f"{WISH_KEY}{agent}", {"id": command_id, "wish": wish.value, "was": was.value})
-        turn.look_again_at(turn.now + REPLY_POLL_INTERVAL)
-
-    def follow(self, turn: Turn, ledger: Ledger) -> list[RefusedWish]:
-        """Look for the replies. A refused wish is taken back, in the file too."""
-        refused = []
-        for key, wish in {**turn.memory, **turn.remembered}.items():
-            if key.startswith(WISH_KEY) and wish is not None and key not in turn.remembered:
-                refused += self._follow(turn, ledger, key.removeprefix(WISH_KEY), wish)
-        return refused
-
-    def _follow(self, turn: Turn, ledger: Ledger, agent: str, wish: dict[str, Any]) -> list[RefusedWish]:
-        said = self._journal.requests.answer_to(wish["id"], "spawner")
-        if said is None:
+def follow_wishes(turn: Turn, ledger: Ledger) -> list[RefusedWish]:
+    """Look for the replies. A refused wish is taken back, in the file too."""
+    refused = []
+    for agent, wish in turn.memory.all(WISHES).items():
+        reply = turn.reply_to(wish.command_id)
+        if reply is None:
             turn.look_again_at(turn.now + REPLY_POLL_INTERVAL)
-            return []
-        reply = Reply.model_validate_json(said)
+            continue
         record = ledger.records.get(agent)
-        still_wanted = record is not None and record.desired == wish["wish"]
+        still_wanted = record is not None and record.desired is wish.desired
         if reply.code == "expired" and still_wanted:
             # The spawner was down. What the file says is wanted until it is changed.
-            self.ask(turn, agent, Desired(wish["wish"]), Desired(wish["was"]))
-            return []
-        turn.remember(f"{WISH_KEY}{agent}", None)
-        if reply.ok or record is None or not still_wanted:
-            return []
-        ledger.put(agent, _without_wish(record, Desired(wish["was"])))
-        return [RefusedWish(agent, reply.said)]
-
-
-def _without_wish(record: AgentRecord, was: Desired) -> AgentRecord:
-    return record.model_copy(update={"desired": was})
+            send_wish(turn, agent, wish.desired, wish.before)
+            continue
+        turn.memory.put(WISHES, None, agent)
+        if record is not None and still_wanted and not reply.ok:
+            ledger.put(agent, record.model_copy(update={"desired": wish.before}))
+            refused.append(RefusedWish(agent, reply.said))
+    return refused

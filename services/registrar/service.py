@@ -1,4 +1,8 @@
-"""Folds all events and people's edits of the file into one record of each agent, writes the file and the states."""
+"""Folds all events and people's edits of the file into one record of each agent, and publishes it: as file and states.
+
+One step: `ledger.py` reads the records from memory and folds the events (`fold.py`), `hand_edits.py` merges what people
+wrote into the file, the file is written, and the ledger goes back into memory.
+"""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from registry import AgentRecord, ChangedMeanwhile, RegistryFile
-from registry.memory import MemoryReader
-from services.registrar.hand_edits import Wishes, merge
+from registry.memory import records_in
+from services.registrar.hand_edits import follow_wishes, merge, send_wish
 from services.registrar.ledger import Ledger, refold
 from shared.contract.commands import Forget, Rebuild
 from shared.contract.envelope import Data
@@ -23,14 +27,15 @@ COALESCE_S = 0.03
 """Events wait this long after a write, so that a burst becomes one write. A single event does not wait."""
 WRITE_ATTEMPTS = 5
 """How often a write starts again because a person saved the file meanwhile."""
-RETRY_AFTER = timedelta(seconds=0.5)
+RETRY_INTERVAL = timedelta(seconds=0.5)
 VERSIONS_PER_AGENT = 50
 """An editor saves the version that it opened, maybe long ago: this many versions of a record are known."""
 NOTICE_SHOWN_FOR = timedelta(seconds=60)
 PRUNE_INTERVAL = timedelta(seconds=60)
-LATE_SAVE_AFTER = timedelta(seconds=0.5)
+LATE_SAVE_WITHIN = timedelta(seconds=0.5)
+"""An editor that has the replaced file open saves into it within this time, mostly."""
 ACTIVITY_WRITE_INTERVAL = timedelta(seconds=1)
-"""Activity changes all the time: the states show it at once, the file at most this often."""
+"""Activity changes all the time: states show it at once, the file is written at most this often."""
 
 
 class Registrar:
@@ -41,15 +46,13 @@ class Registrar:
         self._file = file
         self._journal = journal
         self._log = log
-        self._reader = MemoryReader()
-        self._wishes = Wishes(journal)
-        self._seen: Mapping[str, AgentRecord] = {}
-        """The file's records as we last read or wrote them."""
-        self._has_seen = False
+        self._in_file: Mapping[str, AgentRecord] | None = None
+        """The file's records as we last read or wrote them; None: to be read as if for the first time."""
         self._touched: dict[str, AgentRecord | None] = {}
-        """What the last turn wrote or took up. It counts once the turn is seen to be committed."""
+        """What the last turn wrote or took up. It counts if the next turn finds it committed."""
         self._versions: defaultdict[str, deque[AgentRecord]] = defaultdict(lambda: deque(maxlen=VERSIONS_PER_AGENT))
-        self._shown = self._reader.records(journal.memory())
+        self._records = records_in(journal.memory())
+        """As of the last turn, of this process or of the one before."""
         self._published = dict[str, AgentRecord]()
         self._fault = ""
         self._notice = ""
@@ -58,29 +61,28 @@ class Registrar:
         self._written_at: datetime | None = None
 
     def states(self) -> Iterable[Data]:
-        return [record.state(agent) for agent, record in self._shown.items()]
+        return [record.state(agent) for agent, record in self._records.items()]
 
     def step(self, turn: Turn) -> None:
-        ledger = Ledger.open(turn, self._reader)
+        ledger = Ledger.open(turn.memory)
         self._note_versions(ledger)
-        if not ledger.remembered:
+        if ledger.is_empty:
             self._begin_with_file(ledger)
         ledger.fold(turn.events)
         for pending in turn.commands:
             if isinstance(pending.command, Rebuild):
-                self._carry_out(turn, pending, ledger)
+                self._rebuild(turn, pending, ledger)
         self._sync_file(turn, ledger)
-        ledger.remember(turn, self._reader)
-        self._show(turn, ledger)
+        ledger.remember(turn.memory)
+        self._publish(turn, ledger)
         if self._notice_until is not None and turn.now < self._notice_until:
             turn.degrade(self._notice)
 
     def _note_versions(self, ledger: Ledger) -> None:
         """Check that the last turn was committed; if not, the file is read as if for the first time."""
         for agent, record in self._touched.items():
-            remembered = ledger.remembered.get(agent)
-            if (remembered.record if remembered is not None else None) != record:
-                self._has_seen = False
+            if ledger.records.get(agent) != record:
+                self._in_file = None
             elif record is not None:
                 self._note_version(agent, record)
         self._touched = {}
@@ -105,47 +107,44 @@ class Registrar:
         for _ in range(WRITE_ATTEMPTS):
             try:
                 if not self._take_up_edits(turn, ledger):
-                    turn.look_again_at(turn.now + RETRY_AFTER)
+                    turn.look_again_at(turn.now + RETRY_INTERVAL)
                     return
-                for refusal in self._wishes.follow(turn, ledger):
-                    self._say(turn, f"registry.yaml: `desired` of {refusal.agent} was put back: {refusal.said}")
+                for refused in follow_wishes(turn, ledger):
+                    self._notify(turn, f"registry.yaml: `desired` of {refused.agent} was put back: {refused.said}")
                 self._write(turn, ledger)
             except ChangedMeanwhile:
                 continue
             except Retryable:
                 raise
-            except OSError as fault:
-                self._complain_of_file(turn, f"{self._file.path} can't be written: {fault.strerror or fault}")
-                turn.look_again_at(turn.now + RETRY_AFTER)
-            except MusterError as fault:  # its content can't be read or changed
-                self._complain_of_file(turn, str(fault))
-                turn.look_again_at(turn.now + RETRY_AFTER)
+            except (OSError, MusterError) as fault:  # it can't be written, or its content can't be read or changed
+                self._report_fault(turn, fault)
+                turn.look_again_at(turn.now + RETRY_INTERVAL)
             else:
                 self._fault = ""
             return
-        turn.look_again_at(turn.now + RETRY_AFTER)
+        turn.look_again_at(turn.now + RETRY_INTERVAL)
 
     def _take_up_late_save(self, turn: Turn) -> None:
         try:
             if self._file.take_up_late_save():
                 self._log.info("took up a save into the replaced file")
         except MusterError as fault:
-            self._say(turn, str(fault))
+            self._notify(turn, str(fault))
         except OSError as fault:
-            self._complain_of_file(turn, f"{self._file.path} can't be written: {fault.strerror or fault}")
+            self._report_fault(turn, fault)
 
     def _take_up_edits(self, turn: Turn, ledger: Ledger) -> bool:
-        """Take up people's edits; False while an editor seems to be in the middle of a save."""
+        """Take up people's edits; False while the file looks half saved."""
         theirs = self._file.records()
-        if self._has_seen and theirs is self._seen:
+        if theirs is self._in_file:
             return True
-        known = self._seen if self._has_seen else ledger.written
+        known = ledger.written if self._in_file is None else self._in_file
         is_there = self._file.is_there  # a removed file is written again from the ledger
         taken_out = [agent for agent in ledger.records if is_there and known.get(agent) and agent not in theirs]
         if taken_out and not self._file.settled:
             return False
         if not is_there and ledger.records:
-            ledger.ended = {**refold(self._journal, self._fleet_file.fleet.space)[1], **ledger.ended}
+            ledger.ended = {**refold(self._journal, self._fleet_file.fleet.space).ended, **ledger.ended}
         for agent in taken_out:
             self._put_back_or_drop(turn, ledger, agent)
             self._touched[agent] = ledger.records.get(agent)
@@ -154,12 +153,12 @@ class Registrar:
             if found is not before and found != before:
                 self._take_up(turn, ledger, agent, found, before)
                 self._touched[agent] = ledger.records.get(agent)
-        self._seen, self._has_seen = theirs, True
+        self._in_file = theirs
         return True
 
     def _put_back_or_drop(self, turn: Turn, ledger: Ledger, agent: str) -> None:
         if ledger.records[agent].is_running:
-            self._say(
+            self._notify(
                 turn, f"registry.yaml: {agent} runs, so its record was put back; `muster forget {agent}` ends that"
             )
         else:
@@ -174,24 +173,24 @@ class Registrar:
         merged = merge(versions, theirs, ours)
         ledger.put(agent, merged.record)
         if merged.wish is not None:
-            self._wishes.ask(turn, agent, merged.wish, ours.desired)
+            send_wish(turn, agent, merged.wish, ours.desired)
             self._log.info("took up a wish from the file", agent=agent, desired=merged.wish.value)
         if merged.unknown:
-            self._say(
+            self._notify(
                 turn,
                 f"registry.yaml: what was saved of {agent} began with a version that is not known any more, or its"
                 " status was changed, which is what Muster sees; nothing of it was taken up but comments and own keys:"
                 " edit it again if something is amiss",
             )
         elif merged.put_back:
-            self._say(
+            self._notify(
                 turn,
                 f"registry.yaml: {', '.join(merged.put_back)} of {agent} is what Muster sees, and was put back;"
                 " what you want of it stands behind `desired`",
             )
 
     def _take_up_new(self, turn: Turn, ledger: Ledger, agent: str, theirs: AgentRecord) -> None:
-        """An entry that we do not know: a person wrote it, or copied it from another file."""
+        """An entry without a record: a person wrote it, or copied it from another entry."""
         if agent in ledger.gone:
             return
         owner = next(
@@ -201,24 +200,25 @@ class Registrar:
             ledger.put(agent, theirs)
             return
         ledger.gone.add(agent)
-        self._say(
+        self._notify(
             turn, f"registry.yaml: {agent} was taken out: its session is {owner}'s; an agent can't be renamed here"
         )
 
     def _write(self, turn: Turn, ledger: Ledger) -> None:
         pruned = self._prune(turn, ledger)
-        changes = {agent: record for agent, record in ledger.records.items() if self._is_news(agent, record)}
-        gone = ledger.gone & self._seen.keys()
+        in_file = self._in_file or {}
+        changes = {agent: record for agent, record in ledger.records.items() if in_file.get(agent) != record}
+        gone = ledger.gone & in_file.keys()
         if not (gone or ledger.ended or pruned) and self._can_wait(turn, changes):
             changes = {}
         if changes or gone or ledger.ended or pruned:
             rewritten = self._file.write(changes, gone - changes.keys(), ledger.ended, pruned)
             if rewritten:
-                self._say(turn, rewritten_notice(rewritten))
-            # Not what is there now: a person may have edited the file since, and that edit is to be taken up.
-            self._seen, self._written_at = self._file.last_good(), turn.now
+                self._notify(turn, rewritten_notice(rewritten))
+            # Not what is there now: an edit that a person made since must be taken up by the next turn.
+            self._in_file, self._written_at = self._file.last_good(), turn.now
             turn.coalesce(COALESCE_S)
-            turn.look_again_at(turn.now + LATE_SAVE_AFTER)  # an editor may save into the replaced file
+            turn.look_again_at(turn.now + LATE_SAVE_WITHIN)
         self._touched |= dict.fromkeys(gone) | changes
         ledger.note_written()
 
@@ -228,14 +228,11 @@ class Registrar:
             return False
         if not timedelta(0) <= turn.now - self._written_at < ACTIVITY_WRITE_INTERVAL:  # the clock may be set back
             return False
-        can_wait = all(record.differs_in_activity_only(self._seen.get(agent)) for agent, record in changes.items())
+        in_file = self._in_file or {}
+        can_wait = all(record.differs_in_activity_only(in_file.get(agent)) for agent, record in changes.items())
         if can_wait:
             turn.look_again_at(self._written_at + ACTIVITY_WRITE_INTERVAL)
         return can_wait
-
-    def _is_news(self, agent: str, record: AgentRecord) -> bool:
-        seen = self._seen.get(agent)
-        return seen is not record and seen != record
 
     def _prune(self, turn: Turn, ledger: Ledger) -> list[str]:
         """The sessions that ended long ago, once per interval. Records of undeclared agents are dropped with them."""
@@ -252,16 +249,16 @@ class Registrar:
         self._pruned_at = turn.now
         return self._file.ended_before(before)
 
-    def _carry_out(self, turn: Turn, pending: PendingCommand, ledger: Ledger) -> None:
-        """Rebuild: forget everything, and fold the journal's events again."""
+    def _rebuild(self, turn: Turn, pending: PendingCommand, ledger: Ledger) -> None:
+        """Forget everything, and fold the journal's events again."""
         try:
             aside = self._file.set_aside()
         except OSError as error:
             turn.reply(pending, f"{self._file.path} can't be set aside: {error.strerror or error}", code="refused")
             return
-        records, ended = refold(self._journal, self._fleet_file.fleet.space)
-        ledger.begin_anew(records, ended)
-        self._seen, self._has_seen = {}, True
+        ledger.begin_anew(refold(self._journal, self._fleet_file.fleet.space))
+        records, ended = ledger.records, ledger.ended
+        self._in_file = {}
         self._pruned_at = None
         was = f"; the old file is {aside.name}" if aside else ""
         said = (
@@ -273,23 +270,27 @@ class Registrar:
 
     # --- states and notices ---
 
-    def _show(self, turn: Turn, ledger: Ledger) -> None:
+    def _publish(self, turn: Turn, ledger: Ledger) -> None:
         """Publish each state that changed, by an event or by a person's edit."""
         for agent, record in ledger.records.items():
             if self._published.get(agent) != record:
                 turn.publish_state(record.state(agent))
-        for agent in self._shown.keys() - ledger.records.keys():
+        for agent in self._records.keys() - ledger.records.keys():
             turn.clear_state(AGENT_STATE, agent=agent)
-        self._published = self._shown = dict(ledger.records)
+        self._published = self._records = dict(ledger.records)
 
-    def _complain_of_file(self, turn: Turn, fault: str) -> None:
-        turn.degrade(fault)
-        if fault != self._fault:
-            self._fault = fault
-            self._log.error("the registry file is left as it is", reason=fault)
+    def _report_fault(self, turn: Turn, fault: OSError | MusterError) -> None:
+        """Show a fault of the file in the service's state, and log it once."""
+        said = str(fault)
+        if isinstance(fault, OSError):
+            said = f"{self._file.path} can't be written: {fault.strerror or fault}"
+        turn.degrade(said)
+        if said != self._fault:
+            self._fault = said
+            self._log.error("the registry file is left as it is", reason=said)
 
-    def _say(self, turn: Turn, said: str) -> None:
-        """Show people for a while what we did with their edit."""
+    def _notify(self, turn: Turn, said: str) -> None:
+        """Show people for a while what became of their edit."""
         self._log.warning("changed a person's edit", reason=said)
         self._notice, self._notice_until = said, turn.now + NOTICE_SHOWN_FOR
 

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from registry import AgentRecord
+from registry.memory import OUTDATED, RECORDS, OutdatedEntry
 from shared.contract.states import Desired, Status
 from shared.system.tmux import Pane
 
@@ -20,6 +21,14 @@ def make_record(status: Status = Status.RUNNING, **changes: Any) -> AgentRecord:
         "spawn": "s1",
     }
     return AgentRecord(status=status, **{**known, **changes})
+
+
+def rows_of(agent: str, record: AgentRecord | None, written: AgentRecord | None) -> dict[str, Any]:
+    """What the registrar remembers of an agent, by key: its record, and what the file was last written with."""
+    return {
+        RECORDS.key(agent): RECORDS.dump(record) if record is not None else None,
+        OUTDATED.key(agent): OUTDATED.dump(OutdatedEntry(written)) if written != record else None,
+    }
 
 
 def make_pane(agent: str | None = "builder", spawn: str | None = "s1", **changes: Any) -> Pane:

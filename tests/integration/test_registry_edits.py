@@ -147,7 +147,7 @@ def test_two_writers_take_turns(tmp_path: Path) -> None:
     assert RegistryFile(path).records()["builder"].reason == "turn 9"
 
 
-def test_a_foreign_lock_holds_a_write_back(tmp_path: Path) -> None:
+def test_a_lock_of_another_process_delays_a_write(tmp_path: Path) -> None:
     path = tmp_path / "registry.yaml"
     file = RegistryFile(path)
     file.write({"builder": record()})

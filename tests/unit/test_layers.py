@@ -155,8 +155,10 @@ def services_keep_to_themselves(module: Module) -> Iterator[str]:
 
 
 def shared_is_below_all(module: Module) -> Iterator[str]:
+    """Only the client, its highest layer, reads the registry."""
     if below(module.name, "shared"):
-        yield from (f"imports {name}" for name in module.imports if below(name, "services") or below(name, "registry"))
+        above = ("services",) if below(module.name, "shared.client") else ("services", "registry")
+        yield from (f"imports {name}" for name in module.imports if any(below(name, each) for each in above))
 
 
 def layer_of(name: str) -> int | None:
@@ -182,7 +184,8 @@ def shared_is_in_layers(module: Module) -> Iterator[str]:
 
 def registry_is_above_shared_only(module: Module) -> Iterator[str]:
     if below(module.name, "registry"):
-        yield from (f"imports {name}" for name in module.imports if below(name, "services") or below(name, "tests"))
+        above = ("services", "shared.client", "tests")
+        yield from (f"imports {name}" for name in module.imports if any(below(name, each) for each in above))
 
 
 def only_the_bus_knows_paho(module: Module) -> Iterator[str]:
@@ -303,12 +306,14 @@ VIOLATIONS: tuple[tuple[Rule, str, str], ...] = (
     (shared_is_below_all, "shared.runtime.loop", "from services.spawner import service"),
     (shared_is_below_all, "shared.runtime.loop", "import registry"),
     (shared_is_below_all, "shared.fleet.file", "from registry.records import AgentRecord"),
+    (shared_is_below_all, "shared.client.snapshot", "from services.cli import words"),
     (shared_is_in_layers, "shared.contract.topics", "from shared.messaging.bus import Bus"),
     (shared_is_in_layers, "shared.system.tmux.client", "import shared.fleet"),
     (shared_is_in_layers, "shared.messaging.intake", "def f():\n    from shared.runtime.turn import Turn"),
     (shared_is_in_layers, "shared.fleet.check", "from shared.screen import fits_title"),
     (shared_is_in_layers, "shared.somewhere", ""),
     (registry_is_above_shared_only, "registry.file", "from services.cli import words"),
+    (registry_is_above_shared_only, "registry.file", "from shared.client.snapshot import Snapshot"),
     (only_the_bus_knows_paho, "shared.runtime.loop", "import paho.mqtt.client as paho"),
     (only_the_bus_knows_paho, "services.cli.events", "from paho.mqtt import client"),
     (few_start_programs, "services.spawner.sessions.launch", "import subprocess"),
@@ -362,6 +367,7 @@ ALLOWED: tuple[tuple[Rule, str, str], ...] = (
     (services_keep_to_themselves, "services.spawner.service", "from .decide import decide\nimport shared.runtime.loop"),
     (services_keep_to_themselves, "shared.runtime.loop", "import services.spawner"),
     (shared_is_below_all, "services.spawner", "import registry"),
+    (shared_is_below_all, "shared.client.snapshot", "import registry"),
     (shared_is_below_all, "shared.runtime.loop", "import services_like\nfrom registry_like import x"),
     (registry_is_above_shared_only, "registry.file", "from shared.errors import MusterError\nfrom registry import x"),
     (shared_is_in_layers, "shared.runtime.loop", "from shared.messaging.bus import Bus\nimport shared.runtime.turn"),

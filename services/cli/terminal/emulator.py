@@ -31,7 +31,7 @@ STRING_END = re.compile(r"[\x07\x18\x1a\x1b]")
 
 
 class Tokens:
-    """Give it bytes as they come; what is not yet complete waits for the next ones."""
+    """Cuts bytes into tokens. What is not complete waits for the next bytes."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -55,7 +55,7 @@ class Tokens:
                 self._rest = text[at:]
                 return
             else:
-                at += 1  # an escape that leads to nothing
+                at += 1  # an escape that begins no sequence
 
     def _skip_string(self, text: str, at: int) -> int:
         """Any escape ends a string, so that a torn one does no harm."""
@@ -68,7 +68,7 @@ Row = list[str]
 
 
 class Grid:
-    """Rows are as long as what was written to them: what lies beyond is blank."""
+    """Rows of cells. A row is as long as what was written to it; the rest is blank."""
 
     def __init__(self, rows: int) -> None:
         self.rows: list[Row] = [[] for _ in range(rows)]
@@ -127,12 +127,12 @@ FRAME_ENDS = {("2026", False), ("25", True)}
 
 
 class TerminalScreen:
-    """Give it bytes; read `lines()` and `gone`.
+    """Takes bytes; shows `lines()` and `gone`.
 
-    It is wider than a real one, so that a line that a terminal would wrap stays one, and grows when a program shows
-    that it has more rows. `gone` holds what scrolled away at the top of the main screen; its reader empties it.
-    `on_frame` is called when a program says that a repaint is complete, `on_forget` when it has what scrolled away
-    forgotten, as some do before they write all of it anew.
+    It is wider than a real terminal, so that long lines are not wrapped, and grows when a program names a row below its
+    last one. `gone` holds what scrolled away at the top of the main screen; its reader empties it. `on_frame` is called
+    when a repaint is complete, `on_forget` when the program clears the scrollback, as some do before they write all of
+    it again.
     """
 
     def __init__(self, rows: int = 50, columns: int = 1000) -> None:

@@ -1,4 +1,4 @@
-"""From repaints to lines: what scrolled away, what a program shows now, and which of it a follower has not seen yet.
+"""From repaints to lines: what scrolled away, what a program shows now, and which lines were not printed yet.
 
 A line is final when it scrolled off the main screen, or moved up and out of a program that scrolls by itself, as Codex
 and opencode do. What changes in place (spinners, timers, input boxes) is not.
@@ -10,17 +10,18 @@ from collections.abc import Sequence
 
 from services.cli.terminal.emulator import TerminalScreen
 
-LEAST_MATCHES = 2
-SAME_ENOUGH = 0.7
-LEAST_LOST = 8
-LOST_ENOUGH = 0.5
-REMEMBERED = 200
-SIDE_COLUMN = re.compile(r"(?:^|\S) {6,}(?=\S)")
-SIDE_BEGINS, SIDE_ROWS = 100, 3
+LEAST_MATCHES, LEAST_MATCHING_SHARE = 2, 0.7
+"""So many lines, and this share of them, must be found again further up for a screen to have scrolled."""
+LEAST_LOST_LINES, LEAST_LOST_SHARE = 8, 0.5
+"""So many lines, and this share of them, must be gone for a page to have been replaced."""
+EARLY_LINES_AT_MOST = 200
+SIDE_GAP = re.compile(r"(?:^|\S) {6,}(?=\S)")
+SIDE_COLUMN_AT_LEAST, SIDE_ROWS_AT_LEAST = 100, 3
+"""Text that begins so far to the right, behind a gap, in so many rows is a column beside the text."""
 
 
 class LineReading:
-    """Give it what a program wrote, from the beginning or from anywhere; take the lines."""
+    """Takes what a program wrote, from the beginning or from anywhere, and gives the lines."""
 
     def __init__(self, rows: int = 50) -> None:
         self._screen = TerminalScreen(rows)
@@ -29,9 +30,11 @@ class LineReading:
         self._gone: list[str] = []
         self._frame: list[str] | None = None
         self._returned: list[str] = []
+        """Lines that scrolled back in, and will go by again."""
         self._early: dict[str, None] = {}
+        """Lines of replaced pages that were taken at once, and may go by again."""
         self.rewrites = 0
-        """How often the program began to write again all that had gone by."""
+        """How often the program began to write all of its lines again."""
 
     def feed(self, data: bytes) -> None:
         self._screen.feed(data)
@@ -70,7 +73,7 @@ class LineReading:
         if went := moved_out(before, self._frame):
             self._went(went)
         elif came := moved_out(self._frame, before):
-            self._returned[:0] = came  # somebody scrolled back, or a dialog closed: they will go by again
+            self._returned[:0] = came  # a person scrolled back, or a dialog closed
         else:
             self._turned(turned_over(before, self._frame))
 
@@ -90,31 +93,28 @@ class LineReading:
         fresh = [line for line in lines if line not in self._early]
         self._gone += fresh
         self._early |= dict.fromkeys(filter(None, fresh))
-        self._early = dict(list(self._early.items())[-REMEMBERED:])
+        self._early = dict(list(self._early.items())[-EARLY_LINES_AT_MOST:])
 
 
 def moved_out(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """The lines that scrolled out of the part of a screen that moved up, from two pictures of it; none if none did.
-
-    Headers and footers stay where they are.
-    """
+    """The lines that scrolled out at the top between two pictures of a screen. Headers and footers may stay."""
     top, bottom = _changed(before, after)
     old, new = before[top:bottom], after[top:bottom]
     for count in range(1, len(old) - LEAST_MATCHES + 1):
         pairs = [(a, b) for a, b in zip(old[count:], new, strict=False) if a]
         same = sum(a == b for a, b in pairs)
-        if same >= LEAST_MATCHES and same >= SAME_ENOUGH * len(pairs):
+        if same >= LEAST_MATCHES and same >= LEAST_MATCHING_SHARE * len(pairs):
             return list(old[:count])
     return []
 
 
 def turned_over(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """The lines of a page that gave way to another at once, as when much is written between two repaints."""
+    """The lines of a page that was replaced at once, as when much is written between two repaints."""
     top, bottom = _changed(before, after)
     old, new = before[top:bottom], after[top:bottom]
     stay = set(new)
     lost = [bool(a) and a not in stay and not b.startswith(a) for a, b in zip(old, new, strict=True)]
-    if sum(lost) < LEAST_LOST or sum(lost) < LOST_ENOUGH * sum(map(bool, old)):
+    if sum(lost) < LEAST_LOST_LINES or sum(lost) < LEAST_LOST_SHARE * sum(map(bool, old)):
         return []
     return [line for line, is_lost in zip(old, lost, strict=True) if is_lost or not line]
 
@@ -126,10 +126,11 @@ def _changed(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
 
 
 def without_side(lines: list[str]) -> list[str]:
-    """Leave out a column at the right that stands beside the text and does not move with it."""
-    begins = Counter(gap.end() for line in lines for gap in SIDE_COLUMN.finditer(line) if gap.end() >= SIDE_BEGINS)
+    """The lines without a column at the right that does not scroll with the text."""
+    gaps = (gap.end() for line in lines for gap in SIDE_GAP.finditer(line))
+    begins = Counter(column for column in gaps if column >= SIDE_COLUMN_AT_LEAST)
     column, rows = begins.most_common(1)[0] if begins else (0, 0)
-    return [line[:column].rstrip() for line in lines] if rows >= SIDE_ROWS else lines
+    return [line[:column].rstrip() for line in lines] if rows >= SIDE_ROWS_AT_LEAST else lines
 
 
 def tidy(lines: Sequence[str]) -> list[str]:
@@ -137,27 +138,26 @@ def tidy(lines: Sequence[str]) -> list[str]:
     return [line for line, before in zip(lines, ["", *lines], strict=False) if line or before]
 
 
-REMEMBERED_LINES = 5000
+GIVEN_LINES_AT_MOST = 5000
 SPINS = re.compile(r"^\s*[·•*✢✳✶✻✽◐◑◒◓⬝■\u2800-\u28ff]+\s.*(?:…|\besc\b|\b\d+s\b)")
 CHANGES = re.compile(r"\d+|^\W+")
 
 
 class UnseenLines:
-    """Looked at every half second or so, it gives each line once, as soon as two looks find it unchanged.
+    """Gives each line once, when two looks in a row find it unchanged. A look comes every half second or so.
 
-    The next state of a spinner, by its look and by the row it stands in, is not given; nor are frames and rules, which
-    hold no letters.
+    Left out are the next states of a spinner (it looks alike and is in the same row), and lines without letters.
     """
 
     def __init__(self) -> None:
         self._ahead: Counter[str] = Counter()
-        """What was given while it stood on the screen, and is still to go by."""
-        self._given: deque[str] = deque(maxlen=REMEMBERED_LINES)
+        """Lines that were given while they were on the screen, and have not scrolled away yet."""
+        self._given: deque[str] = deque(maxlen=GIVEN_LINES_AT_MOST)
         self._last: list[str] = []
         self._rewrites = 0
 
     def begin(self, reading: LineReading) -> list[str]:
-        """Give everything that there is."""
+        """All lines so far."""
         gone, screen = reading.take(), reading.now()
         self._rewrites = reading.rewrites
         self._given.extend(filter(None, [*gone, *screen]))
@@ -166,16 +166,17 @@ class UnseenLines:
         return [*gone, *screen]
 
     def look(self, reading: LineReading) -> list[str]:
+        """The lines that are new since the last look."""
         gone, screen = reading.take(), reading.now()
         if reading.rewrites != self._rewrites:
             self._rewrites = reading.rewrites
-            self._ahead = Counter(self._given)  # all of it goes by again
+            self._ahead = Counter(self._given)  # all of them scroll by again
         fresh = [line for line in gone if self._is_new(line)]
         fresh += self._settled(screen)
         self._last = screen
         self._given.extend(filter(None, fresh))
-        if len(self._ahead) > REMEMBERED_LINES:
-            self._ahead = Counter(dict(list((+self._ahead).items())[-REMEMBERED_LINES // 2 :]))
+        if len(self._ahead) > GIVEN_LINES_AT_MOST:
+            self._ahead = Counter(dict(list((+self._ahead).items())[-GIVEN_LINES_AT_MOST // 2 :]))
         return fresh
 
     def _is_new(self, line: str) -> bool:

@@ -77,7 +77,7 @@ def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Command]:
         ),
     ],
 )
-def test_the_words_become_commands(
+def test_what_is_typed_becomes_commands(
     words: list[str], commands: list[Command], sent: list[Command], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 0
@@ -86,7 +86,9 @@ def test_the_words_become_commands(
 
 
 @pytest.mark.parametrize("pane", ["3", "%", "%x", "main:1.2", ""])
-def test_a_pane_that_is_none_is_a_sentence(pane: str, sent: list[Command], capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_pane_is_refused_with_a_sentence(
+    pane: str, sent: list[Command], capfd: pytest.CaptureFixture[str]
+) -> None:
     assert main(["adopt", "a", "s", f"--pane={pane}"]) == 1
     assert "such as %3 (`tmux list-panes -a` tells them)" in capfd.readouterr().err
     assert sent == []
@@ -111,7 +113,7 @@ def test_a_text_comes_by_standard_input(sent: list[Command], monkeypatch: pytest
         (["send", "a", "--file", "/nowhere/at/all"], "/nowhere/at/all can't be read"),
     ],
 )
-def test_what_makes_no_command_is_a_sentence(
+def test_arguments_that_make_no_command_are_refused_with_a_sentence(
     words: list[str], says: str, sent: list[Command], capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 1

@@ -35,7 +35,7 @@ def test_agents_that_can_start_are_one_good_finding(tmp_path: Path) -> None:
     assert findings(tmp_path, text) == [Finding("agents", True, "3 have what they need to start")]
 
 
-def test_a_program_that_is_missing_is_told_once_with_how_to_get_it(tmp_path: Path) -> None:
+def test_a_missing_program_is_one_finding_that_says_how_to_get_it(tmp_path: Path) -> None:
     text = (
         "backends: {mine: {binary: no-such-program, install: get it}}\ndefaults: {backend: mine}\nagents: {a: , b: }\n"
     )
@@ -48,9 +48,7 @@ def test_a_program_that_is_missing_is_told_once_with_how_to_get_it(tmp_path: Pat
     )
 
 
-def test_a_program_is_looked_for_on_the_path_that_the_agent_would_have(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_is_looked_for_on_the_agents_own_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "bin" / "agent-of-mine")
     text = "backends: {mine: {binary: agent-of-mine}}\nagents: {a: {backend: mine%s}}\n"
     assert not findings(tmp_path, text % "")[0].ok
@@ -60,7 +58,7 @@ def test_a_program_is_looked_for_on_the_path_that_the_agent_would_have(
     assert not findings(tmp_path, "environment: {allow: []}\n" + text % ", env: {PATH: /nowhere}")[0].ok
 
 
-def test_a_program_by_its_path_is_from_where_the_file_is_and_must_be_one(tmp_path: Path) -> None:
+def test_a_program_with_a_relative_path_is_beside_the_fleet_file_and_executable(tmp_path: Path) -> None:
     text = "backends: {mine: {binary: ./tools/mine}}\nagents: {a: {backend: mine}}\n"
     assert "no such program can be run" in findings(tmp_path, text)[0].found
     program(tmp_path / "tools" / "mine", 0o644)
@@ -69,7 +67,7 @@ def test_a_program_by_its_path_is_from_where_the_file_is_and_must_be_one(tmp_pat
     assert findings(tmp_path, text)[0].ok
 
 
-def test_a_workspace_must_be_there_and_allowed(tmp_path: Path) -> None:
+def test_a_workspace_must_exist_and_be_allowed(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (missing,) = findings(home, "agents: {a: {dir: nowhere}}\n")
@@ -106,12 +104,12 @@ def test_files_must_be_readable_and_those_with_secrets_private(tmp_path: Path, t
     assert "secret" not in str(found)
 
 
-def test_every_fault_of_an_agent_is_told(tmp_path: Path) -> None:
+def test_every_fault_of_an_agent_is_reported(tmp_path: Path) -> None:
     text = "backends: {mine: {binary: no-such}}\nagents: {a: {backend: mine, dir: x, prompt_file: y, env_file: z}}\n"
     assert len(findings(tmp_path, text)) == 4
 
 
-def test_the_findings_are_for_machines_too(
+def test_the_findings_can_be_printed_as_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = findings(tmp_path, "agents: {a: {dir: nowhere}}\n")

@@ -49,7 +49,7 @@ def test_the_verdict_comes_first_and_each_source_in_its_order() -> None:
     assert not any(line != line.rstrip() for line in lines)
 
 
-def test_a_source_that_says_nothing_is_shown_so() -> None:
+def test_a_source_without_evidence_is_shown_as_nothing() -> None:
     told = as_text(found(piece("hooks")), PLAIN, NOW)
     assert [row for row in rows(told) if row[:1] == ["title"]] == [["title", "-", "nothing"]]
     assert sum(row[-1:] == ["nothing"] for row in rows(told)) == len(SOURCES) - 1
@@ -63,14 +63,14 @@ def test_a_source_of_a_newer_monitor_is_shown_too() -> None:
     assert ["crystal", "working", "3s"] in [row[:3] for row in rows(as_text(found(piece("crystal")), PLAIN, NOW))]
 
 
-def test_the_version_and_the_subagents_are_told_where_there_are_any() -> None:
+def test_version_and_subagents_are_shown_if_known() -> None:
     told = as_text(found(version="2.1.197", subagents={"a1": "waiting", "a2": "working"}), PLAIN, NOW)
     assert told.startswith("builder (claude 2.1.197) is working")
     assert told.endswith("\n\nsubagents: a1 waiting, a2 working")
     assert "subagents" not in as_text(found(), PLAIN, NOW)
 
 
-def test_nothing_from_elsewhere_commands_the_terminal() -> None:
+def test_control_characters_in_answers_do_not_reach_the_terminal() -> None:
     bad = "\x1b]0;x\x07\x1b[2J\n\r\x9b1m\u202e"
     evil = piece(bad, bad, why=bad, rule=bad, because=bad)
     more = {"agent": bad, "backend": bad, "version": bad, "status": bad, "reason": bad, "subagents": {bad: bad}}
@@ -95,7 +95,9 @@ def test_without_services_it_says_what_to_do(tmp_path: Path, capsys: pytest.Capt
     assert "start them with: muster up" in capsys.readouterr().err
 
 
-def test_what_is_no_name_is_refused_and_shown_harmlessly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_name_is_refused_and_shown_without_control_characters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (fleet := tmp_path / "fleet.yaml").write_text("agents: {builder: {}}\n")
     assert explain(fleet, "no\x1b[2J one") == 1
     said = capsys.readouterr().err
@@ -103,7 +105,7 @@ def test_what_is_no_name_is_refused_and_shown_harmlessly(tmp_path: Path, capsys:
     assert "\x1b" not in said
 
 
-def test_the_table_keeps_to_the_room_of_a_terminal() -> None:
+def test_the_table_fits_the_terminal() -> None:
     wordy = found(piece("hooks", why="so much to say of it " * 9, because="for so many reasons " * 9))
     assert max(map(len, as_text(wordy, PLAIN, NOW).splitlines())) > 300
     assert all(len(line) <= 90 for line in as_text(wordy, PLAIN, NOW, 90).splitlines())
@@ -117,7 +119,7 @@ def test_the_table_keeps_to_the_room_of_a_terminal() -> None:
         ({"state": "working", "summary": "x", "trouble": "not logged in"}, "ago, without an answer: not logged in"),
     ],
 )
-def test_the_last_check_of_its_work_is_told(health: dict[str, str], line: str) -> None:
+def test_the_last_health_check_is_shown(health: dict[str, str], line: str) -> None:
     asked = {"asked": (NOW - timedelta(minutes=3)).isoformat(), **health}
     assert as_text(found(health=asked), PLAIN, NOW).splitlines()[-1] == f"asked how its work is 3m {line}"
     assert "asked how its work is" not in as_text(found(health=None), PLAIN, NOW)

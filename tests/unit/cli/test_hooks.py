@@ -69,7 +69,7 @@ def person(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Person:
 
 
 @pytest.mark.parametrize("backend", FORMATS)
-def test_install_and_remove_leave_every_byte(person: Person, backend: str) -> None:
+def test_removing_after_installing_restores_every_byte(person: Person, backend: str) -> None:
     for text in (ODD, ODD.replace("\n", "\r\n"), "{}", '{"a":1}', "\n", "", " \r\n"):
         path = person.file(backend, text)
         assert "were put into" in person.does("install", "--backend", backend)
@@ -83,7 +83,7 @@ def test_install_and_remove_leave_every_byte(person: Person, backend: str) -> No
 
 
 @pytest.mark.parametrize("backend", FORMATS)
-def test_a_file_that_was_made_for_them_goes_with_them(person: Person, backend: str) -> None:
+def test_a_settings_file_made_by_install_is_removed_again(person: Person, backend: str) -> None:
     person.does("install", "--backend", backend)
     path = person.file(backend)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -92,7 +92,7 @@ def test_a_file_that_was_made_for_them_goes_with_them(person: Person, backend: s
     assert not path.exists()
 
 
-def test_without_a_name_those_in_use_are_meant(person: Person) -> None:
+def test_without_a_backend_hooks_go_into_the_settings_that_exist(person: Person) -> None:
     assert "none of the agents that have hooks is in use here" in person.does("install", code=1)
     person.file("gemini", "{}")
     person.file("claude", "{}")
@@ -115,7 +115,7 @@ def test_a_dry_run_shows_what_would_change_and_no_secrets(person: Person) -> Non
     assert person.told("install", "--dry-run")[0]["changed"] is False
 
 
-def test_a_broken_file_is_told_with_its_line_and_left(person: Person) -> None:
+def test_a_broken_settings_file_is_reported_with_its_line_and_left_alone(person: Person) -> None:
     first, path = person.file("claude", "{}"), person.file("gemini", '{\n  "a": 1\n  "b": 2\n}')
     said = person.does("install", code=1)
     assert f"{path}, line 3: a comma or }} was expected; nothing was changed" in said
@@ -148,7 +148,7 @@ def test_a_file_keeps_its_owner_and_group(person: Person, monkeypatch: pytest.Mo
     assert given == [(was.st_uid, was.st_gid)]
 
 
-def test_a_file_whose_owner_cannot_be_kept_is_left(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_whose_owner_cannot_be_kept_is_left_alone(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     path = person.file("claude", "{}")
 
     def refused(*_: object) -> None:
@@ -160,7 +160,7 @@ def test_a_file_whose_owner_cannot_be_kept_is_left(person: Person, monkeypatch: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_root_gives_what_it_writes_to_whose_it_is(person: Person) -> None:
+def test_root_gives_a_new_file_to_the_owner_of_its_directory(person: Person) -> None:
     path = person.file("claude", "{}")
     os.chown(path, 4711, 4712)
     os.chown(person.home, 4711, 4713)
@@ -174,7 +174,7 @@ def test_root_gives_what_it_writes_to_whose_it_is(person: Person) -> None:
     ]
 
 
-def test_what_somebody_changed_meanwhile_is_left(person: Person) -> None:
+def test_a_file_that_changed_meanwhile_is_left_alone(person: Person) -> None:
     path = person.file("claude", "{}")
     change = planned_install("claude", person.hooks, {"HOME": str(person.home)})
     path.write_text('{"theirs": 1}')
@@ -184,7 +184,7 @@ def test_what_somebody_changed_meanwhile_is_left(person: Person) -> None:
 
 
 @pytest.mark.parametrize("what", ["install", "remove"])
-def test_what_was_done_is_told_although_the_rest_failed(
+def test_changes_that_succeeded_are_reported_when_another_failed(
     person: Person, what: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = [person.file(backend, "{}") for backend in SETTINGS]
@@ -212,7 +212,7 @@ def test_what_was_done_is_told_although_the_rest_failed(
     assert fault in said.err
 
 
-def test_removing_lets_go_of_what_installed_hooks_told(person: Person) -> None:
+def test_removing_also_removes_unread_calls(person: Person) -> None:
     person.file("claude", "{}")
     person.does("install")
     spool = person.hooks / "spool"
@@ -226,7 +226,7 @@ def test_removing_lets_go_of_what_installed_hooks_told(person: Person) -> None:
     assert "unread" not in person.does("remove")
 
 
-def test_after_a_move_the_old_hooks_are_replaced_when_asked(person: Person) -> None:
+def test_hooks_of_a_fleet_that_moved_are_replaced_on_request(person: Person) -> None:
     path = person.file("claude", ODD)
     person.does("install")
     moved = person.fleet.parent.rename(person.fleet.parent.with_name("moved"))
@@ -245,7 +245,7 @@ def test_after_a_move_the_old_hooks_are_replaced_when_asked(person: Person) -> N
 
 
 @pytest.mark.parametrize("what", ["install", "remove"])
-def test_those_of_a_fleet_whose_disk_is_not_there_stay(person: Person, what: str) -> None:
+def test_hooks_of_a_fleet_on_an_absent_disk_stay(person: Person, what: str) -> None:
     path = person.file("claude", "{}")
     person.does("install")
     away, first = person.hooks, person.fleet
@@ -282,7 +282,7 @@ def test_a_fleet_that_cannot_be_looked_at_is_not_gone(
     assert theirs in installed_by("claude", {"HOME": str(person.home)})
 
 
-def test_a_path_that_is_none_harms_nobody(person: Person) -> None:
+def test_an_invalid_path_in_the_settings_does_no_harm(person: Person) -> None:
     text = json.dumps({"hooks": {"Stop": [{"hooks": [{"command": installed(Path("/a\0b/.muster/hooks"))}]}]}})
     path = person.file("claude", text)
     person.does("install", "--gone")
@@ -291,13 +291,13 @@ def test_a_path_that_is_none_harms_nobody(person: Person) -> None:
     assert path.read_text() == text
 
 
-def test_a_fleet_whose_path_no_text_can_hold_is_refused(person: Person) -> None:
+def test_a_fleet_with_a_path_that_is_no_text_is_refused(person: Person) -> None:
     person.file("claude", "{}")
     with pytest.raises(CannotInstall, match="the path of the fleet is not UTF-8"):
         planned_install("claude", Path("/\udcff/.muster/hooks"), {"HOME": str(person.home)})
 
 
-def test_those_of_another_fleet_stay(person: Person) -> None:
+def test_hooks_of_another_fleet_stay(person: Person) -> None:
     path = person.file("claude", ODD)
     person.does("install")
     theirs, first = person.hooks, person.fleet
@@ -314,11 +314,11 @@ def test_those_of_another_fleet_stay(person: Person) -> None:
     assert path.read_text() == ODD
 
 
-def test_codex_wants_a_person_to_agree(person: Person) -> None:
+def test_installing_for_codex_says_that_a_person_must_agree(person: Person) -> None:
     assert "whether the new hooks are to be trusted" in person.does("install", "--backend", "codex")
 
 
-def test_show_says_who_is_started_with_hooks_and_why_not(person: Person) -> None:
+def test_show_says_which_agents_are_started_with_hooks_and_why_not(person: Person) -> None:
     person.fleet.write_text(
         "backends: {mine: {like: claude, extra_args: [--settings, x]}, off: {like: claude, hooks: null}}\n"
         "agents: {a: {backend: claude}, b: {backend: mine}, c: {backend: off}, d: {}}\n"

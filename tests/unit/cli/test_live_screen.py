@@ -23,7 +23,7 @@ def after(*pictures: list[str]) -> list[str]:
     [["one"], ["one", "two"], ["a", "b", "c", "d"], ["0123456789"] * 4, ["漢字漢字漢"], ["", "x"], ["x", "", "", ""]],
 )
 @pytest.mark.parametrize("before", [["longer than", "x" * 10, "y" * 10, "z" * 10], ["short"]])
-def test_a_picture_leaves_nothing_of_the_one_before(before: list[str], lines: list[str]) -> None:
+def test_a_picture_replaces_all_of_the_one_before(before: list[str], lines: list[str]) -> None:
     assert after(before, lines) == [*lines, *[""] * (SIZE.lines - len(lines))]
 
 
@@ -39,7 +39,7 @@ def test_nothing_is_erased_before_it_is_drawn_over() -> None:
     assert "\x1b[2J" not in drawn
 
 
-def test_what_was_on_the_screen_is_there_again_afterwards() -> None:
+def test_the_screen_is_restored_afterwards() -> None:
     screen = TerminalScreen(4, 10)
     screen.feed(b"$ muster\r\n" + ENTER.encode() + picture(["table"], SIZE).encode())
     assert screen.alternate

@@ -21,7 +21,7 @@ from shared.errors import MusterError
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "LOOKS_EVERY_S", 0.0)
+    monkeypatch.setattr(logs, "POLL_INTERVAL_S", 0.0)
 
 
 @pytest.fixture
@@ -58,7 +58,9 @@ def test_the_older_part_is_read_when_the_newer_is_short(directory: Path, capsys:
     assert capsys.readouterr().out == "one\ntwo\nthree\n"
 
 
-def test_nothing_commands_the_terminal(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_in_a_log_do_not_reach_the_terminal(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (directory / "builder.log").write_bytes(
         b"\x1b[31mred\x1b[0m\x1b]0;title\x07 \x9b2J\xc2\x9b2J \xe2\x80\xaetfel\x08\r\n"
     )
@@ -109,7 +111,7 @@ def test_a_fault_in_the_fleet_file_does_not_matter(directory: Path, capsys: pyte
         ([], "whose log? there are logs of: builder"),
     ],
 )
-def test_what_is_not_there_is_told_in_a_sentence(directory: Path, words: list[str], says: str) -> None:
+def test_what_does_not_exist_is_reported_in_a_sentence(directory: Path, words: list[str], says: str) -> None:
     (directory / "builder.log").touch()
     (directory.parents[1] / "journal.log").touch()
     with pytest.raises(MusterError) as told:
@@ -118,7 +120,7 @@ def test_what_is_not_there_is_told_in_a_sentence(directory: Path, words: list[st
     assert str(told.value).isprintable()
 
 
-def test_no_name_is_wrong_usage(directory: Path) -> None:
+def test_a_missing_name_is_a_usage_error(directory: Path) -> None:
     with pytest.raises(MusterError) as told:
         run(directory)
     assert told.value.exit_code == 2

@@ -72,7 +72,7 @@ def test_without_a_verb_the_help_is_shown(capsys: pytest.CaptureFixture[str]) ->
         (["events", "--seconds", "x"], "invalid float value"),
     ],
 )
-def test_wrong_words_are_a_usage_error(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments_are_a_usage_error(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(*arguments) == 2
     assert says in capsys.readouterr().err
 
@@ -83,7 +83,7 @@ def test_a_shortened_option_is_understood_or_refused(tmp_path: Path, capsys: pyt
     assert capsys.readouterr().err
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("--version") == 0
     assert capsys.readouterr().out == f"muster {__version__}\n"
 
@@ -96,7 +96,7 @@ def test_every_verb_can_be_run(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", sorted(set(VERBS) - {"test"}))
-def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(verb, "--help") == 0
     assert f"usage: muster {verb}" in capsys.readouterr().out
 
@@ -105,14 +105,14 @@ def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("verb", ["status", "up", "down", "events", "spawn a"])
-def test_a_fleet_file_that_is_not_there_is_its_own_exit_code(
+def test_a_missing_fleet_file_has_its_own_exit_code(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code("--fleet", str(tmp_path / "nowhere.yaml"), *verb.split()) == 78
     assert capsys.readouterr().err.startswith("muster: there is no fleet file ")
 
 
-def test_a_bad_fleet_file_is_its_own_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_fleet_file_has_its_own_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text("agnets: {}\n")
     assert exit_code("--fleet", str(path), "up") == 78
@@ -131,7 +131,9 @@ def test_the_word_after_the_fleet_option_is_no_verb(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("since", ["5x", "m", "-5m", "5 m", "1e3s", "٥m5"])
-def test_a_time_that_is_none_is_a_sentence(since: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_time_is_refused_with_a_sentence(
+    since: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "fleet.yaml").write_text("")
     assert exit_code("--fleet", str(tmp_path / "fleet.yaml"), "events", f"--since={since}") == 1
     assert "write a number and s, m, h or d" in capsys.readouterr().err
@@ -204,14 +206,14 @@ def test_without_a_time_only_what_is_new_is_shown(rig: Rig) -> None:
     assert seqs(rig.follower.hear(rig.wire[1])) == [2]
 
 
-def test_with_a_time_the_journal_begins(rig: Rig) -> None:
+def test_with_a_time_the_journals_events_come_first(rig: Rig) -> None:
     for _ in range(4):
         rig.tell()
     assert seqs(rig.follower.begin(3.0)) == [3, 4]
     assert seqs(rig.follower.hear(rig.wire[3])) == []
 
 
-def test_without_a_broker_the_journal_goes_on(rig: Rig) -> None:
+def test_without_a_broker_events_come_from_the_journal(rig: Rig) -> None:
     list(rig.follower.begin(None))
     rig.tell()
     rig.tell()
@@ -221,7 +223,7 @@ def test_without_a_broker_the_journal_goes_on(rig: Rig) -> None:
     assert seqs(rig.follower.read_journal()) == []
 
 
-def test_an_event_that_the_broker_lost_is_shown_all_the_same(rig: Rig) -> None:
+def test_an_event_that_the_broker_lost_is_shown_from_the_journal(rig: Rig) -> None:
     list(rig.follower.begin(None))
     for _ in range(3):
         rig.tell()

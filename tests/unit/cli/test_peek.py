@@ -28,11 +28,11 @@ def test_a_result_is_shown_as_it_is() -> None:
     assert text.splitlines()[1:] == ["It runs the tests.", "", "one", "  two"]
 
 
-def test_what_has_no_state_is_said_in_free_words() -> None:
+def test_an_answer_without_a_state_is_shown_as_text() -> None:
     assert as_text(found(state=None, text="It is\nx.py"), PLAIN) == "builder says (by haiku, 0.7 s):\nIt is\nx.py"
 
 
-def test_nothing_that_was_said_commands_the_terminal() -> None:
+def test_control_characters_in_an_answer_do_not_reach_the_terminal() -> None:
     odd = "a\x1b[2Jb\x07"
     for told in (found(summary=odd), found(output=odd), found(state=None, text=odd), found(model=odd)):
         assert "\x1b" not in as_text(told, PLAIN)
@@ -46,7 +46,7 @@ def test_nothing_that_was_said_commands_the_terminal() -> None:
         (["peek", "builder"], "the services are not running, so nobody can be asked; start them with: muster up"),
     ],
 )
-def test_what_can_t_be_asked_is_said(
+def test_what_can_t_be_asked_is_refused_with_a_sentence(
     words: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "fleet.yaml"
@@ -63,7 +63,7 @@ def test_what_can_t_be_asked_is_said(
         (["--ask", ""], "question: "),
     ],
 )
-def test_what_no_command_may_hold_is_said(
+def test_invalid_arguments_are_refused_with_a_sentence(
     words: list[str],
     sentence: str,
     tmp_path: Path,

@@ -50,7 +50,7 @@ def shown(**changes: Any) -> list[str]:
     return as_text({"main": loop(**changes)}, PLAIN, NOW).splitlines()
 
 
-def test_a_loop_is_shown_with_its_phases_its_players_and_its_remote() -> None:
+def test_a_loop_is_shown_with_its_phases_roles_and_remote() -> None:
     assert shown() == [
         "main  is in phase 2 of 3, two, for 90s",
         "  ✓ 1 one",
@@ -82,15 +82,15 @@ def test_a_loop_is_shown_with_its_phases_its_players_and_its_remote() -> None:
         ),
     ],
 )
-def test_what_is_otherwise_is_said(changes: dict[str, Any], line: str) -> None:
+def test_every_other_state_of_a_loop_has_its_words(changes: dict[str, Any], line: str) -> None:
     assert line in shown(**changes)
 
 
-def test_what_is_done_needs_no_words() -> None:
+def test_finished_actions_are_not_shown() -> None:
     assert shown(errands=[{"agent": "builder", "what": "start", "done": True, "failure": ""}]) == shown()
 
 
-def test_nothing_that_was_said_commands_the_terminal_and_lines_fit() -> None:
+def test_control_characters_do_not_reach_the_terminal_and_lines_fit() -> None:
     odd = "a\x1b[2Jb\x07"
     phases = [{"number": 1, "name": odd, "state": "current"}]
     for changes in ({"failure": odd}, {"remote": odd}, {"phases": phases, "number": 1}, {"roles": {odd: odd}}):
@@ -107,7 +107,7 @@ def test_nothing_that_was_said_commands_the_terminal_and_lines_fit() -> None:
         (["next"], "the services are not running, so no loop goes on; start them with: muster up"),
     ],
 )
-def test_what_can_t_be_asked_is_said(
+def test_what_can_t_be_asked_is_refused_with_a_sentence(
     words: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "fleet.yaml"
@@ -125,7 +125,7 @@ def test_what_can_t_be_asked_is_said(
         (["init", "--example", "nothing"], "invalid choice: 'nothing' (choose from 'builder-reviewer')"),
     ],
 )
-def test_wrong_words_are_wrong_usage(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments_are_a_usage_error(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(words)
     assert left.value.code == 2

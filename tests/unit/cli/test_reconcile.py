@@ -33,13 +33,13 @@ def test_a_drift_is_one_line() -> None:
     ]
 
 
-def test_what_waits_says_for_what_and_an_unknown_kind_is_named() -> None:
+def test_a_waiting_drift_says_for_what_and_an_unknown_kind_is_named() -> None:
     said = reconcile.as_text([WAITING, UNHEARD_OF], Paint(io.StringIO())).splitlines()
     assert said[0].endswith("(waits: the registrar has not read all)")
     assert said[1].split() == ["x", "later_kind", "(new)"]
 
 
-def test_where_nothing_differs_that_is_said() -> None:
+def test_without_drifts_it_says_that_all_agrees() -> None:
     assert reconcile.as_text([], Paint(io.StringIO())) == "the record and the world agree"
 
 
@@ -91,9 +91,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 @pytest.mark.parametrize(("option", "dry"), [("--once", False), ("--dry-run", True)])
-def test_the_reconciler_that_runs_is_asked(
-    world: World, option: str, dry: bool, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_running_reconciler_is_asked(world: World, option: str, dry: bool, capfd: pytest.CaptureFixture[str]) -> None:
     world.pids = {"reconciler": 7}
     assert world.run(option, "--json") == 0
     assert json.loads(capfd.readouterr().out) == {"drifts": [MOVED]}
@@ -104,7 +102,9 @@ def test_the_reconciler_that_runs_is_asked(
 
 
 @pytest.mark.parametrize("option", ["--once", "--dry-run"])
-def test_while_none_runs_a_child_looks(world: World, option: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_without_a_running_reconciler_a_child_looks(
+    world: World, option: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert world.run(option) == 0
     assert capfd.readouterr() == ("builder  missing  recorded as running, but tmux has no session builder  (new)\n", "")
     assert world.children == [("reconciler", option)]
@@ -118,7 +118,7 @@ def test_a_dry_run_makes_no_directory_and_a_look_does(world: World) -> None:
     assert (world.path.parent / ".muster" / ".gitignore").exists()
 
 
-def test_a_child_that_fails_is_heard(world: World, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_error_of_a_child_is_shown(world: World, capfd: pytest.CaptureFixture[str]) -> None:
     world.child = subprocess.CompletedProcess([], 1, "", "tmux did not answer\n")
     assert world.run("--once") == 1
     said = "muster: tmux did not answer\nthe reconciler could not look; it ended with 1\n"
@@ -150,7 +150,7 @@ def test_a_reconciler_that_was_started_meanwhile_is_asked(world: World) -> None:
         ([MISSING], ["--once"], 0),
     ],
 )
-def test_drifts_are_an_exit_code_only_for_who_asks(
+def test_drifts_change_the_exit_code_only_on_request(
     world: World, drifts: list[Any], arguments: list[str], code: int
 ) -> None:
     world.child = subprocess.CompletedProcess([], 0, json.dumps({"drifts": drifts}), "")
@@ -166,7 +166,9 @@ def test_a_refusal_and_a_wait_have_their_exit_codes(world: World, capfd: pytest.
     assert world.run("--once") == 75
 
 
-def test_without_an_option_it_goes_on_unless_one_runs(world: World, capfd: pytest.CaptureFixture[str]) -> None:
+def test_without_an_option_it_keeps_comparing_unless_a_reconciler_runs(
+    world: World, capfd: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         world.run()
     assert world.became == [sys.executable, "-P", "-m", "services.reconciler", "--fleet", str(world.path)]
@@ -177,5 +179,5 @@ def test_without_an_option_it_goes_on_unless_one_runs(world: World, capfd: pytes
 
 
 @pytest.mark.parametrize("option", ["--json", "--exit-code"])
-def test_what_goes_on_and_on_has_no_document_and_no_exit_code(world: World, option: str) -> None:
+def test_json_and_exit_code_are_refused_without_once(world: World, option: str) -> None:
     assert world.run(option) == 2

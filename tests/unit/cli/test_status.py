@@ -12,21 +12,20 @@ from typing import Any
 import pytest
 
 from registry import AgentRecord, EndedSession, RegistryFile
-from registry.memory import AGENT_KEY, RememberedRecord
-from services.cli import supervision
 from services.cli.__main__ import main
-from services.cli.report import JOURNAL, NOTHING, REGISTRY, Report
-from services.cli.status_filter import ANY, DRIFTS, Choice, WrongWord, split
-from services.cli.status_tables import short_size
-from services.cli.status_view import View
+from services.cli.status_filter import ANY, DRIFTS, StatusFilter, WrongWord, split
+from services.cli.status_view import StatusView, short_size
 from services.cli.tables import width
 from services.cli.words import Paint
 from shared.client.presence import BusLook
+from shared.client.processes import SUPERVISOR
+from shared.client.snapshot import RecordSource, Snapshot
 from shared.contract.services import SERVICES
 from shared.contract.states import Desired, Status
 from shared.errors import MusterError
 from shared.fleet import Declaration, Fleet
 from shared.messaging.journal import Journal
+from tests.fakes.records import rows_of
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 PLAIN = Paint(io.StringIO())
@@ -67,104 +66,108 @@ RECORDS = {
 HISTORY = {"s1": ended("tester", 30), "s2": ended("tester", 5), "s3": ended("gone", 10, Status.TERMINATED)}
 
 
-def report(**changes: Any) -> Report:
+def snapshot(**changes: Any) -> Snapshot:
     declared = Declaration.model_validate({"host": "box", "agents": {"builder": {}, "idle": {"backend": "codex"}}})
-    pids = dict.fromkeys((supervision.SUPERVISOR, "broker", *SERVICES), 7)
+    pids = dict.fromkeys((SUPERVISOR, "broker", *SERVICES), 7)
     known: dict[str, Any] = {"fleet": Fleet(Path("/f/fleet.yaml"), declared), "bus": BusLook(), "pids": pids}
-    return Report(**known | {"records": RECORDS, "history": HISTORY} | changes)
+    return Snapshot(**known | {"records": RECORDS, "history": HISTORY} | changes)
 
 
-def view(choice: Choice | None = None, **changes: Any) -> View:
-    return View(report(**changes), choice or Choice(), NOW)
+def view(filters: StatusFilter | None = None, **changes: Any) -> StatusView:
+    return StatusView(snapshot(**changes), filters or StatusFilter(), NOW)
 
 
 # --- who is shown ---
 
 
 @pytest.mark.parametrize(
-    ("choice", "agents"),
+    ("filters", "agents"),
     [
-        (Choice(), ["builder", "idle", "helper", "tester", "writer"]),
-        (Choice(agents=("tester", "builder")), ["builder", "tester"]),
-        (Choice(statuses=("running",)), ["builder", "helper"]),
-        (Choice(statuses=("exited", "not_started")), ["idle", "tester"]),
-        (Choice(backends=("claude", "codex")), ["idle", "helper"]),
-        (Choice(wanted="stopped"), ["writer"]),
-        (Choice(drift=ANY), ["helper", "tester"]),
-        (Choice(drift="stale_id"), ["helper"]),
-        (Choice(statuses=("running",), drift="pane_dead"), []),
-        (Choice(agents=("helper", "writer"), wanted="running"), ["helper"]),
+        (StatusFilter(), ["builder", "idle", "helper", "tester", "writer"]),
+        (StatusFilter(agents=("tester", "builder")), ["builder", "tester"]),
+        (StatusFilter(statuses=("running",)), ["builder", "helper"]),
+        (StatusFilter(statuses=("exited", "not_started")), ["idle", "tester"]),
+        (StatusFilter(backends=("claude", "codex")), ["idle", "helper"]),
+        (StatusFilter(wanted="stopped"), ["writer"]),
+        (StatusFilter(drift=ANY), ["helper", "tester"]),
+        (StatusFilter(drift="stale_id"), ["helper"]),
+        (StatusFilter(statuses=("running",), drift="pane_dead"), []),
+        (StatusFilter(agents=("helper", "writer"), wanted="running"), ["helper"]),
     ],
 )
-def test_names_and_filters_combine(choice: Choice, agents: list[str]) -> None:
-    choice.check(report())
-    assert choice.of_agents(report()) == agents
-    assert list(view(choice).document()["agents"]) == agents
+def test_names_and_filters_combine(filters: StatusFilter, agents: list[str]) -> None:
+    filters.check(snapshot())
+    assert filters.agents_in(snapshot()) == agents
+    assert list(view(filters).document()["agents"]) == agents
 
 
 @pytest.mark.parametrize(
-    ("choice", "spawns"),
+    ("filters", "spawns"),
     [
-        (Choice(ended=True), ["s2", "s3", "s1"]),
-        (Choice(), []),
-        (Choice(ended=True, agents=("tester",)), ["s2", "s1"]),
-        (Choice(ended=True, agents=("gone",)), ["s3"]),
-        (Choice(ended=True, statuses=("terminated",)), ["s3"]),
-        (Choice(ended=True, backends=("claude",)), []),
-        (Choice(ended=True, drift="pane_dead"), ["s2", "s1"]),
+        (StatusFilter(ended=True), ["s2", "s3", "s1"]),
+        (StatusFilter(), []),
+        (StatusFilter(ended=True, agents=("tester",)), ["s2", "s1"]),
+        (StatusFilter(ended=True, agents=("gone",)), ["s3"]),
+        (StatusFilter(ended=True, statuses=("terminated",)), ["s3"]),
+        (StatusFilter(ended=True, backends=("claude",)), []),
+        (StatusFilter(ended=True, drift="pane_dead"), ["s2", "s1"]),
     ],
 )
-def test_ended_sessions_come_newest_first_and_are_filtered_too(choice: Choice, spawns: list[str]) -> None:
-    choice.check(report())
-    assert [spawn for spawn, _ in choice.of_ended(report())] == spawns
+def test_ended_sessions_come_newest_first_and_are_filtered_too(filters: StatusFilter, spawns: list[str]) -> None:
+    filters.check(snapshot())
+    assert [spawn for spawn, _ in filters.ended_in(snapshot())] == spawns
 
 
 @pytest.mark.parametrize(
-    ("choice", "says", "code"),
+    ("filters", "says", "code"),
     [
         (
-            Choice(statuses=("runing",)),
+            StatusFilter(statuses=("runing",)),
             "there is no status 'runing'; did you mean 'running'?"
             " there are: running, stopped, exited, terminated, gave_up, not_started",
             2,
         ),
-        (Choice(drift="gone"), f"there is no kind of drift 'gone'; there are: {', '.join(DRIFTS)}", 2),
+        (StatusFilter(drift="gone"), f"there is no kind of drift 'gone'; there are: {', '.join(DRIFTS)}", 2),
         (
-            Choice(agents=("bulder",)),
+            StatusFilter(agents=("bulder",)),
             "there is no agent 'bulder'; did you mean 'builder'? there are: builder, idle,",
             1,
         ),
-        (Choice(agents=("gone",)), "there is no agent 'gone'", 1),
-        (Choice(agents=("\x1b[2J",)), "there is no agent '\\\\x1b[2J'", 1),
-        (Choice(backends=("clade",)), "there is no backend 'clade'; did you mean 'claude'? there are: agy, aider,", 1),
+        (StatusFilter(agents=("gone",)), "there is no agent 'gone'", 1),
+        (StatusFilter(agents=("\x1b[2J",)), "there is no agent '\\\\x1b[2J'", 1),
+        (
+            StatusFilter(backends=("clade",)),
+            "there is no backend 'clade'; did you mean 'claude'? there are: agy, aider,",
+            1,
+        ),
     ],
 )
-def test_what_there_is_not_is_a_sentence_that_says_what_there_is(choice: Choice, says: str, code: int) -> None:
+def test_an_unknown_value_is_refused_with_a_list_of_what_exists(filters: StatusFilter, says: str, code: int) -> None:
     with pytest.raises(MusterError) as told:
-        choice.check(report(history={}))
+        filters.check(snapshot(history={}))
     assert str(told.value).startswith(says)
     assert told.value.exit_code == code
 
 
-def test_an_agent_that_was_taken_for_a_kind_of_drift_is_told_where_it_belongs() -> None:
+def test_an_agent_given_as_a_kind_of_drift_gets_a_hint() -> None:
     with pytest.raises(WrongWord, match="agents come first: muster status builder --drift"):
-        Choice(drift="builder").check(report())
+        StatusFilter(drift="builder").check(snapshot())
 
 
-def test_a_backend_that_nobody_runs_on_is_no_mistake() -> None:
-    choice = Choice(backends=("gemini",))
-    choice.check(report())
-    assert view(choice).text(PLAIN) == "none of the 5 agents is like that"
+def test_a_known_backend_without_agents_is_no_error() -> None:
+    filters = StatusFilter(backends=("gemini",))
+    filters.check(snapshot())
+    assert view(filters).text(PLAIN) == "none of the 5 agents is like that"
 
 
 def test_a_thousand_names_are_not_all_listed() -> None:
     many = {f"agent-{number}": record() for number in range(1000)}
     with pytest.raises(MusterError, match=r"agent-17 and 982 more$"):
-        Choice(agents=("x",)).check(report(records=many, history={}))
+        StatusFilter(agents=("x",)).check(snapshot(records=many, history={}))
 
 
 @pytest.mark.parametrize(("text", "words"), [(None, ()), ("", ()), ("a", ("a",)), ("a, b,,c ", ("a", "b", "c"))])
-def test_words_with_commas_between(text: str | None, words: tuple[str, ...]) -> None:
+def test_a_list_with_commas_is_split(text: str | None, words: tuple[str, ...]) -> None:
     assert split(text) == words
 
 
@@ -189,44 +192,44 @@ def test_a_row_says_what_a_person_wants_to_know() -> None:
     ]
 
 
-def test_columns_that_say_nothing_of_anybody_are_left_out() -> None:
+def test_columns_that_are_empty_for_all_agents_are_left_out() -> None:
     text = view(records={"builder": record(session="builder")}, fleet=Fleet(Path("/f/fleet.yaml"), Declaration()))
     assert rows(text.text(PLAIN))[0] == "AGENT    STATUS   SINCE  WANTED   BACKEND  WHY"
 
 
 def test_ended_sessions_say_how_they_ended() -> None:
-    assert rows(view(Choice(ended=True)).text(PLAIN), "ENDED") == [
+    assert rows(view(StatusFilter(ended=True)).text(PLAIN), "ENDED") == [
         "ENDED    AGENT   STATUS      RAN  BACKEND  EXIT  WHY",
         "5m ago   tester  exited      10m  demo     3     its program ended with status 3",
         "10m ago  gone    terminated  10m  demo     3     its program ended with status 3",
         "30m ago  tester  exited      10m  demo     3     its program ended with status 3",
     ]
-    assert view(Choice(ended=True), history={}).text(PLAIN).endswith("sessions that ended: none")
+    assert view(StatusFilter(ended=True), history={}).text(PLAIN).endswith("sessions that ended: none")
 
 
-def test_who_asks_for_some_agents_is_told_of_services_only_when_one_is_down() -> None:
-    some = Choice(agents=("builder",))
+def test_with_a_filter_services_are_shown_only_when_one_is_down() -> None:
+    some = StatusFilter(agents=("builder",))
     assert view(some).text(PLAIN).startswith("AGENT")
     assert "SERVICE" in view().text(PLAIN)
     assert "SERVICE" in view(some, pids={}).text(PLAIN)
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 100, 120, 200])
-def test_a_table_fits_the_terminal_and_keeps_what_is_most_telling(columns: int) -> None:
+def test_a_table_fits_the_terminal_and_keeps_the_most_useful_columns(columns: int) -> None:
     shown = rows(view().text(PLAIN, columns))
     assert all(width(line) <= columns for line in shown)
     assert shown[0].startswith("AGENT    STATUS")
     assert "DRIFT" in shown[0]
 
 
-def test_at_a_hundred_columns_it_is_the_conversation_that_goes_first() -> None:
+def test_the_conversation_is_the_first_column_to_be_left_out() -> None:
     shown = rows(view().text(PLAIN, 100))
     assert shown[0] == "AGENT    STATUS       SINCE  WANTED   BACKEND  SESSION  DRIFT                  WHY"
     assert shown[3] == "helper   running      5m     running  claude   by hand  stale_id, wrong_back…  spawned"
     assert shown[4].endswith("pane_dead              its program ended wi…")
 
 
-def test_words_from_elsewhere_can_not_command_the_terminal() -> None:
+def test_control_characters_from_elsewhere_do_not_reach_the_terminal() -> None:
     odd = {"builder": record(session="a\x1b[2Jb", reason="\x07", conversation="c\nd", drifts=["\x1b[H"])}
     text = view(records=odd, faults=("bad\x1b[2J\nworse",)).text(PLAIN, 80)
     assert all(line.isprintable() for line in text.splitlines())
@@ -250,24 +253,24 @@ def test_a_short_id_is_long_enough_to_tell_one_from_another(ids: Sequence[str], 
 # --- a window ---
 
 
-def frame(columns: int = 100, height: int = 30, choice: Choice | None = None, **changes: Any) -> list[str]:
-    lines = view(choice, **changes).frame(PLAIN, columns, height)
+def frame(columns: int = 100, height: int = 30, filters: StatusFilter | None = None, **changes: Any) -> list[str]:
+    lines = view(filters, **changes).frame(PLAIN, columns, height)
     assert len(lines) <= height
     assert all(width(line) <= columns for line in lines)
     return lines
 
 
-def test_a_window_begins_with_the_whole_in_two_lines() -> None:
+def test_a_window_begins_with_a_summary_in_two_lines() -> None:
     head, services, blank, table, *_ = frame()
     assert head.startswith("box  ")
     assert head.endswith("5 agents: 2 running, 1 not_started, 1 exited, 1 stopped")
     assert services == "up: supervisor broker  alone: spawner reconciler registrar monitor handoff"
     assert (blank, table[:5]) == ("", "AGENT")
-    assert frame(choice=Choice(drift=ANY))[0].endswith("2 of 5 agents: 1 running, 1 exited")
+    assert frame(filters=StatusFilter(drift=ANY))[0].endswith("2 of 5 agents: 1 running, 1 exited")
 
 
 def test_a_window_says_that_the_broker_is_down_and_what_is_wrong() -> None:
-    lines = frame(bus=None, faults=("registry.yaml, line 3, column 1: no",), source=JOURNAL)
+    lines = frame(bus=None, faults=("registry.yaml, line 3, column 1: no",), source=RecordSource.JOURNAL)
     assert lines[2:5] == [
         "the broker is down: services go on by polling, and commands go through the journal",
         "registry.yaml, line 3, column 1: no",
@@ -280,30 +283,32 @@ def test_a_low_window_says_how_many_it_does_not_show() -> None:
     lines = frame(height=12, records=many)
     assert len(lines) == 12
     assert lines[-1] == "… there is no room for 95 more agents"
-    lines = frame(height=12, records=many, choice=Choice(ended=True))
+    lines = frame(height=12, records=many, filters=StatusFilter(ended=True))
     assert lines[-1] == "… there is no room for 95 more agents and 3 more sessions that ended"
 
 
 def test_a_window_that_is_just_high_enough_shows_everything() -> None:
     assert "no room" not in frame(height=9)[-1]
     assert frame(height=8)[-1] == "… there is no room for 2 more agents"
-    with_ended = Choice(ended=True)
-    assert "no room" not in frame(height=14, choice=with_ended)[-1]
-    assert frame(height=13, choice=with_ended)[-1] == "… there is no room for 2 more sessions that ended"
+    with_ended = StatusFilter(ended=True)
+    assert "no room" not in frame(height=14, filters=with_ended)[-1]
+    assert frame(height=13, filters=with_ended)[-1] == "… there is no room for 2 more sessions that ended"
 
 
 @pytest.mark.parametrize("columns", [1, 2, 10, 25])
 @pytest.mark.parametrize("height", [1, 2, 3, 4, 5])
-def test_any_window_has_a_picture(columns: int, height: int) -> None:
-    assert frame(columns, height, choice=Choice(ended=True), faults=("bad",), bus=None)
+def test_a_window_of_any_size_shows_something(columns: int, height: int) -> None:
+    assert frame(columns, height, filters=StatusFilter(ended=True), faults=("bad",), bus=None)
 
 
-def test_only_the_passing_of_time_is_no_news() -> None:
-    later = View(report(), Choice(), NOW + timedelta(hours=1))
+def test_passing_time_alone_is_no_news() -> None:
+    later = StatusView(snapshot(), StatusFilter(), NOW + timedelta(hours=1))
     assert view().news() == later.news()
     changed = RECORDS | {"builder": record(Status.TERMINATED)}
     assert view().news() != view(records=changed).news()
-    assert view(Choice(agents=("writer",))).news() == view(Choice(agents=("writer",)), records=changed).news()
+    assert (
+        view(StatusFilter(agents=("writer",))).news() == view(StatusFilter(agents=("writer",)), records=changed).news()
+    )
     assert view().news() != view(bus=None).news()
 
 
@@ -311,7 +316,7 @@ def test_only_the_passing_of_time_is_no_news() -> None:
 
 
 def test_the_document_has_every_field_of_every_record() -> None:
-    document = json.loads(view(Choice(ended=True)).json())
+    document = json.loads(view(StatusFilter(ended=True)).json())
     assert set(document["agents"]["helper"]) == set(AgentRecord.model_fields)
     assert document["agents"]["idle"] is None
     assert document["from"] == "registry"
@@ -341,23 +346,26 @@ def test_filters_hold_for_json_too(fleet: Fleet, capfd: pytest.CaptureFixture[st
     assert list(json.loads(capfd.readouterr().out)["agents"]) == ["tester"]
 
 
-def test_who_only_looks_makes_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_status_makes_no_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "fleet.yaml").write_text("agents: {builder: {}}\n")
     assert main(["--fleet", str(tmp_path / "fleet.yaml"), "status"]) == 3
     assert "builder  not_started" in capfd.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["fleet.yaml"]
 
 
-def test_a_wrong_word_is_told_before_a_watch_begins(fleet: Fleet, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_name_is_reported_before_a_watch_begins(fleet: Fleet, capfd: pytest.CaptureFixture[str]) -> None:
     assert status(fleet, "--watch", "nobody") == 1
     assert capfd.readouterr().err.startswith("muster: there is no agent 'nobody'; there are: builder, tester")
 
 
-def test_a_broken_registry_is_told_and_the_journal_is_shown(fleet: Fleet, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_registry_is_reported_and_the_journals_records_are_shown(
+    fleet: Fleet, capfd: pytest.CaptureFixture[str]
+) -> None:
     journal = Journal(fleet.journal, "registrar")
     kept = record(Status.GAVE_UP)
     with journal.transaction() as transaction:
-        transaction.remember(f"{AGENT_KEY}builder", RememberedRecord(kept, kept).dump())
+        for key, value in rows_of("builder", kept, kept).items():
+            transaction.remember(key, value)
     journal.close()
     fleet.registry.write_text("version: 1\nagents:\n  builder: [\n")
     assert status(fleet) == 3
@@ -368,17 +376,18 @@ def test_a_broken_registry_is_told_and_the_journal_is_shown(fleet: Fleet, capfd:
     assert "builder  gave_up" in shown
     assert status(fleet, "--json", "--ended") == 3
     document = json.loads(capfd.readouterr().out)
-    assert (document["from"], document["agents"]["builder"]["status"]) == (JOURNAL, "gave_up")
+    assert (document["from"], document["agents"]["builder"]["status"]) == (RecordSource.JOURNAL, "gave_up")
 
 
-def test_a_registry_that_can_not_be_written_is_shown_as_the_journal_has_it(
+def test_while_the_registry_file_is_behind_the_journals_records_are_shown(
     fleet: Fleet, capfd: pytest.CaptureFixture[str]
 ) -> None:
     written, kept = record(), record(Status.GAVE_UP)
     journal = Journal(fleet.journal, "registrar")
-    for base, shown_from in ((kept, REGISTRY), (written, JOURNAL)):
+    for base, shown_from in ((kept, RecordSource.REGISTRY), (written, RecordSource.JOURNAL)):
         with journal.transaction() as transaction:
-            transaction.remember(f"{AGENT_KEY}builder", RememberedRecord(kept, base).dump())
+            for key, value in rows_of("builder", kept, base).items():
+                transaction.remember(key, value)
         status(fleet, "--json")
         assert json.loads(capfd.readouterr().out)["from"] == shown_from
     journal.close()
@@ -391,11 +400,11 @@ def test_a_registry_that_can_not_be_written_is_shown_as_the_journal_has_it(
 def test_a_broken_registry_without_a_journal_makes_none(fleet: Fleet, capfd: pytest.CaptureFixture[str]) -> None:
     fleet.registry.write_text("agents: [")
     assert status(fleet, "--json") == 3
-    assert json.loads(capfd.readouterr().out)["from"] == NOTHING
+    assert json.loads(capfd.readouterr().out)["from"] == RecordSource.NOTHING
     assert not fleet.journal.exists()
 
 
-def test_who_looks_once_does_not_pay_for_the_watch() -> None:
+def test_status_without_watch_does_not_import_the_watch() -> None:
     code = "import sys, services.cli.status; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     dear = {"services.cli.status_watch", "services.cli.live_screen", "shared.client.request", "supervisor", "asyncio"}

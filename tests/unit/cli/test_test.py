@@ -32,14 +32,14 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     return made
 
 
-def test_the_quick_run_is_every_check_and_what_is_quick(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_default_run_is_every_check_and_the_quick_tests(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["test"]) == 0
     assert runs.programs == ["ruff", "ruff", "mypy", "pytest"]
     assert runs.commands[-1][-2:] == ["-m", test.QUICK]
     assert "muster test --all" in capsys.readouterr().err
 
 
-def test_all_is_everything(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_runs_every_test(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["test", "--all"]) == 0
     assert runs.programs == ["ruff", "ruff", "mypy", "pytest"]
     assert "-m" not in runs.commands[-1]
@@ -48,12 +48,12 @@ def test_all_is_everything(runs: Runs, capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize("flag", [[], ["--all"]])
 @pytest.mark.parametrize("words", [["tests/unit", "-k", "x"], ["--al"], ["-x"]])
-def test_other_arguments_are_pytests_alone(runs: Runs, flag: list[str], words: list[str]) -> None:
+def test_other_arguments_go_to_pytest_alone(runs: Runs, flag: list[str], words: list[str]) -> None:
     assert main(["test", *flag, *words]) == 0
     assert runs.commands == [["pytest", *words]]
 
 
-def test_a_check_that_fails_is_told_and_the_rest_is_run(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_check_is_reported_and_the_rest_is_run(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     runs.failing = "mypy"
     assert main(["test"]) == 1
     assert runs.programs == ["ruff", "ruff", "mypy", "pytest"]

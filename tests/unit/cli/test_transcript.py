@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from services.cli import transcript
 from services.cli.fleet_option import open_fleet
-from services.cli.transcript import last_turns, one_line, render, where_is, wrapped
+from services.cli.transcript import last_turns, one_line, place_of, render, wrapped
 from services.cli.words import Paint
 from shared.agents.transcript import Speaker, TranscriptEntry
 from shared.errors import MusterError
@@ -97,7 +97,9 @@ def test_a_conversation_is_shown(kind: str, fleet: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("kind", ["claude", "codex", "gemini", "opencode"])
-def test_one_is_chosen_and_cut_to_its_last_turns(kind: str, fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_conversation_can_be_chosen_and_cut_to_its_last_turns(
+    kind: str, fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     conversation = put(fleet.parent, kind)
     assert run(fleet, f"a-{kind}", "--conversation", conversation, "--last", "2", "--json") == 0
     entries = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -114,17 +116,17 @@ def test_one_is_chosen_and_cut_to_its_last_turns(kind: str, fleet: Path, capsys:
         (["a-codex", "--conversation", "x\x1b[2J"], "codex has no conversation 'x\\\\x1b[2J' for a-codex"),
     ],
 )
-def test_what_is_not_there_is_told_in_a_sentence(words: list[str], says: str, fleet: Path) -> None:
+def test_what_does_not_exist_is_reported_in_a_sentence(words: list[str], says: str, fleet: Path) -> None:
     with pytest.raises(MusterError) as told:
         run(fleet, *words)
     assert says in str(told.value)
     assert str(told.value).isprintable()
 
 
-def test_the_agents_own_environment_counts(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transcripts_are_looked_for_by_the_agents_own_environment(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/somebody/else")
     monkeypatch.setenv("CODEX_HOME", "/from/outside")
-    there = where_is(open_fleet(argparse.Namespace(fleet=str(fleet))), "a-codex")
+    there = place_of(open_fleet(argparse.Namespace(fleet=str(fleet))), "a-codex")
     assert there.env["HOME"] == str(fleet.parent)
     assert there.env["CODEX_HOME"] == "/from/outside"
     assert (there.format, there.workspace) == ("codex", Path("/srv/app/ws"))
@@ -137,7 +139,7 @@ def lines(*entries: TranscriptEntry, width: int = 60, full: bool = False, paint:
     return list(render(entries, paint, width=width, full=full))
 
 
-def test_who_spoke_is_said_when_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_speaker_is_named_when_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = lines(
         TranscriptEntry(Speaker.USER, "do it"),
         TranscriptEntry(Speaker.THINKING, "hm"),
@@ -155,7 +157,7 @@ def test_who_spoke_is_said_when_it_changes(monkeypatch: pytest.MonkeyPatch) -> N
     ]
 
 
-def test_times_are_local_and_a_new_day_is_told() -> None:
+def test_times_are_local_and_a_new_day_has_a_line() -> None:
     shown = lines(
         TranscriptEntry(Speaker.USER, "one", THEN),
         TranscriptEntry(Speaker.USER, "two", THEN),
@@ -165,7 +167,7 @@ def test_times_are_local_and_a_new_day_is_told() -> None:
     assert f"user {THEN.astimezone():%H:%M:%S}" in shown
 
 
-def test_long_results_are_cut_unless_all_is_wanted() -> None:
+def test_long_results_are_cut_unless_full_is_given() -> None:
     result = TranscriptEntry(Speaker.RESULT, "\n".join(f"{number} " + "x" * 99 for number in range(9)))
     shown = lines(TranscriptEntry(Speaker.AGENT, ""), result)[3:]
     assert [len(line) for line in shown[:3]] == [60] * 3
@@ -173,7 +175,7 @@ def test_long_results_are_cut_unless_all_is_wanted() -> None:
     assert len(lines(TranscriptEntry(Speaker.AGENT, ""), result, full=True)[3:]) == 9
 
 
-def test_all_arguments_are_shown_when_all_is_wanted() -> None:
+def test_all_arguments_are_shown_with_full() -> None:
     call = TranscriptEntry(Speaker.TOOL, "ls", tool="Bash", arguments='{"command": "ls", "timeout": 5}')
     assert lines(call, full=True)[-1] == '  ▸ Bash {"command": "ls", "timeout": 5}'
 
@@ -195,7 +197,7 @@ def test_no_color_is_honoured(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @given(text=st.text())
-def test_nothing_in_a_transcript_commands_the_terminal(text: str) -> None:
+def test_control_characters_in_a_transcript_do_not_reach_the_terminal(text: str) -> None:
     whos = [TranscriptEntry(who, text, THEN, tool=text, arguments=text, failed=True) for who in Speaker]
     for full in (True, False):
         shown = list(render(whos, PLAIN, width=60, full=full))
@@ -212,7 +214,7 @@ def test_nothing_in_a_transcript_commands_the_terminal(text: str) -> None:
         ("\n\nbegins late\n\n", ["  begins", "  late"]),
     ],
 )
-def test_lines_are_broken_as_they_began(text: str, shown: list[str]) -> None:
+def test_a_broken_line_keeps_its_indentation(text: str, shown: list[str]) -> None:
     assert list(wrapped(text, 16 if "indented" in text or "code" in text else 12)) == shown
 
 

@@ -1,4 +1,4 @@
-"""What people read in a terminal: tables that line up, and one line for any document."""
+"""What people read in a terminal: colours, times, hints, and one line for any document."""
 
 import io
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.cli.words import Paint, ago, event_line, table
+from services.cli.words import Paint, ago, did_you_mean, event_line, since
 from shared.contract.commands import Reply
 from shared.contract.envelope import Data, Event
 from shared.contract.events.activity import AgentFinished, AgentProgress
@@ -79,34 +79,16 @@ def test_a_length_of_time_has_one_unit(seconds: float, said: str) -> None:
     assert ago(seconds) == said
 
 
-def test_a_table_lines_up_whatever_is_coloured() -> None:
-    rows = [("a", COLOURED.good("running"), "x"), ("longer", "-", COLOURED.bad("y"))]
-    assert table(("NAME", "STATUS", ""), rows).splitlines() == [
-        "NAME    STATUS",
-        "a       \x1b[32mrunning\x1b[0m  x",
-        "longer  -        \x1b[31my\x1b[0m",
-    ]
+@pytest.mark.parametrize(
+    ("given_", "hint"),
+    [("bulder", "did you mean 'builder'? "), ("nobody", ""), ("", ""), ("builder", "did you mean 'builder'? ")],
+)
+def test_a_typo_is_answered_with_what_was_probably_meant(given_: str, hint: str) -> None:
+    assert did_you_mean(given_, ["builder", "tester"]) == hint
 
 
-def test_a_table_lines_up_whatever_is_wide() -> None:
-    assert table(("A", "B"), [("漢字", "x"), ("u\u0308", "y")]).splitlines() == ["A     B", "漢字  x", "u\u0308     y"]
-
-
-def test_a_table_may_have_no_rows() -> None:
-    assert table(("A", "B"), []) == "A  B"
-
-
-@given(st.lists(st.tuples(st.text(max_size=12), st.text(max_size=12)), max_size=4))
-def test_any_text_can_be_in_a_table(rows: list[tuple[str, str]]) -> None:
-    shown = table(("A", "B"), rows)
-    assert all(cell.strip() in shown for row in rows for cell in row)
-
-
-@pytest.mark.parametrize("cell", ["\x1b[2J", "\x1b[", "a\x1b[31"])
-def test_an_escape_that_is_no_colour_does_not_break_a_table(cell: str) -> None:
-    """Who asked for something is free text, and ends up as the reason in `muster status`."""
-    head, first, second = table(("A", "B"), [(cell, "x"), ("m", "y")]).split("\n")
-    assert (head.split(), first[-1:], second.split()) == (["A", "B"], "x", ["m", "y"])
+def test_a_time_in_iso_format_is_as_long_ago_as_it_is() -> None:
+    assert since("2029-12-31T23:00:00+00:00", NOW) == "60m"
 
 
 FACTS: dict[str, Any] = {
@@ -252,7 +234,7 @@ def test_a_reply_is_one_line(code: str, outcome: str) -> None:
 
 
 @given(st.text(max_size=30))
-def test_words_from_elsewhere_can_not_command_the_terminal(text: str) -> None:
+def test_control_characters_from_elsewhere_do_not_reach_the_terminal(text: str) -> None:
     reply = Reply(id="c1", verb="spawn", ok=False, said=text, by="spawner", time=NOW)
     assert event_line("box", REPLY, reply, PLAIN).isprintable()
 

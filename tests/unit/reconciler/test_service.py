@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from registry import AgentRecord, RegistryFile
-from registry.memory import AGENT_KEY, RegistryReader, RememberedRecord
+from registry.memory import RegistryReader
 from services.reconciler.once import DryObservation
 from services.reconciler.service import Reconciler
 from shared.contract.commands import Reconcile, Stop
@@ -22,6 +22,7 @@ from shared.runtime.turn import Turn
 from shared.system.log import Log
 from tests.fakes.fleets import WrittenFleet
 from tests.fakes.peers import Peer
+from tests.fakes.records import rows_of
 from tests.fakes.tmux import FakeTmux
 from tests.fakes.turns import TurnDriver
 from tests.unit.reconciler.samples import NOW, pane, record
@@ -57,8 +58,9 @@ class World:
     def writes(self, **records: AgentRecord) -> None:
         self.file.write(records, (), {}, ())
 
-    def keeps(self, agent: str, kept: RememberedRecord) -> None:
-        self.registrar.remember(f"{AGENT_KEY}{agent}", kept.dump())
+    def keeps(self, agent: str, record: AgentRecord | None, written: AgentRecord | None) -> None:
+        for key, value in rows_of(agent, record, written).items():
+            self.registrar.remember(key, value)
 
     def asks_to_stop(self, agent: str) -> None:
         self.spawner.is_asked(Stop(agent=agent, id="r1"), self.turns.now)
@@ -121,24 +123,24 @@ def test_what_was_told_in_an_earlier_turn_of_one_look_is_shown_too(world: World)
 def test_a_file_that_can_not_be_written_is_not_believed(world: World) -> None:
     world.writes(builder=record())
     stopped = record(Status.STOPPED)
-    world.keeps("builder", RememberedRecord(stopped, record()))
+    world.keeps("builder", stopped, record())
     assert told(world.turn()) == [], "a person stopped it, and the file could not follow"
-    world.keeps("builder", RememberedRecord(stopped, stopped))
+    world.keeps("builder", stopped, stopped)
     world.writes(builder=stopped)
     assert told(world.turn()) == []
-    world.keeps("builder", RememberedRecord(record(), stopped))
+    world.keeps("builder", record(), stopped)
     assert told(world.turn()) == [("builder", "missing")], "nor is it when it tells of fewer"
 
 
 def test_a_record_that_is_gone_is_not_missed(world: World) -> None:
     world.writes(builder=record())
-    world.keeps("builder", RememberedRecord(None, record()))
+    world.keeps("builder", None, record())
     assert told(world.turn()) == []
 
 
 def test_records_of_the_journal_stay_the_same_objects(world: World) -> None:
     world.writes(builder=record())
-    world.keeps("builder", RememberedRecord(record(reason="new"), record()))
+    world.keeps("builder", record(reason="new"), record())
     records = RegistryReader(RegistryFile(world.file.path), world.journal)
     turn = world.turns.begin()
     assert records.read(turn)["builder"] is records.read(turn)["builder"]

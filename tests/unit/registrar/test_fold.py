@@ -99,7 +99,7 @@ def recorded(*events: Event) -> AgentRecord:
     return record
 
 
-def test_a_session_that_was_started_runs() -> None:
+def test_a_started_session_is_recorded_as_running() -> None:
     record = recorded(spawned())
     assert record == AgentRecord(
         status=Status.RUNNING,
@@ -148,17 +148,17 @@ def test_an_event_about_another_session_changes_nothing(event: Event, before: tu
 
 
 @pytest.mark.parametrize("event", [stopped(), stopped(None), exited(), missing(), dead(), GAVE_UP])
-def test_an_agent_that_is_not_recorded_does_not_become_so_by_its_end(event: Event) -> None:
+def test_an_end_of_an_unrecorded_agent_makes_no_record(event: Event) -> None:
     assert after(event) is None
 
 
 @pytest.mark.parametrize("drift", [missing(), dead()])
 @pytest.mark.parametrize("end", [stopped(), exited(), GAVE_UP, missing(), dead()])
-def test_a_drift_of_what_has_ended_already_is_no_news(drift: Event, end: Event) -> None:
+def test_a_drift_of_an_ended_session_changes_nothing(drift: Event, end: Event) -> None:
     assert recorded(spawned(), end, drift) == recorded(spawned(), end)
 
 
-def test_the_owners_word_goes_over_what_was_detected() -> None:
+def test_the_spawners_event_replaces_what_the_reconciler_detected() -> None:
     assert recorded(spawned(), dead(), exited()).reason == "its program ended with status 3"
     assert recorded(spawned(), missing(), stopped()).status is Status.STOPPED
     assert recorded(spawned(), exited(), GAVE_UP).status is Status.GAVE_UP
@@ -210,7 +210,7 @@ def test_a_conversation_that_appears_is_recorded_and_those_before_it_are_kept() 
     assert len(recorded(spawned(), *(identified(f"c{n}") for n in range(100))).earlier) == 20
 
 
-def test_a_conversation_that_is_taken_up_again_is_where_it_was() -> None:
+def test_a_resumed_conversation_keeps_its_transcript() -> None:
     resumed = restarted("s2").model_copy(update={"conversation": "c1"})
     record = recorded(spawned(), identified("c1", "/t/c1"), missing(), resumed)
     assert (record.conversation, record.transcript) == ("c1", "/t/c1")
@@ -224,7 +224,7 @@ def test_open_drifts_stay_until_they_are_resolved() -> None:
     assert recorded(spawned(), STALE, identified("c2")).drifts == []
 
 
-def test_what_ends_closes_what_was_about_a_running_program() -> None:
+def test_an_end_closes_the_drifts_about_a_running_program() -> None:
     assert recorded(spawned(), WRONG, DUPLICATE, STALE, stopped()).drifts == ["stale_id"]
     assert recorded(spawned(), WRONG, missing()).drifts == ["missing"]
 
@@ -241,7 +241,7 @@ def found(spawn: str | None) -> Unregistered:
     return Unregistered(**{**facts(spawn or "s"), "spawn": spawn, "command": "claude"})
 
 
-def test_a_session_of_ours_that_was_found_is_recorded_as_running() -> None:
+def test_a_session_of_this_fleet_that_was_found_is_recorded_as_running() -> None:
     record = recorded(found("s1"))
     assert (record.status, record.spawn, record.desired) == (Status.RUNNING, "s1", Desired.RUNNING)
     again = recorded(spawned(), identified("c1", "/t/c1"), missing(), found("s1"))
@@ -255,7 +255,7 @@ def test_a_session_that_is_recorded_as_running_is_no_news_when_it_is_found() -> 
     assert recorded(*known, found("s1")) == recorded(*known)
 
 
-def test_a_strangers_session_is_recorded_when_it_is_adopted() -> None:
+def test_a_session_that_a_person_started_is_recorded_when_it_is_adopted() -> None:
     assert after(found(None)) is None
     assert recorded(spawned(), found(None)) == recorded(spawned())
     assert recorded(found(None), AgentAdopted(**facts("s1"))).status is Status.RUNNING
@@ -293,7 +293,7 @@ def test_each_session_has_one_end(event: Event, status: Status) -> None:
     assert history["s1"].ended == START + timedelta(seconds=1)
 
 
-def test_what_is_known_later_of_an_end_goes_over_what_was_known_first() -> None:
+def test_a_later_event_about_an_end_replaces_the_earlier_one() -> None:
     assert ended(spawned(), missing(), exited(status=1))["s1"].exit_status == 1
     assert ended(spawned(), exited(), GAVE_UP)["s1"].status is Status.GAVE_UP
     assert ended(spawned(), stopped(), restarted())["s1"].status is Status.STOPPED

@@ -1,4 +1,4 @@
-"""What an agent is doing, in its record: of its session that runs, until that ends."""
+"""An agent's activity in its record: of the session that runs, until that ends."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -51,7 +51,7 @@ NOTHING = (None, None, "", "")
 WORKS = record(activity=Activity.WORKING, activity_since=START, activity_reason="it uses Bash", decided_by="hooks")
 
 
-def test_what_it_is_doing_is_recorded_and_nothing_else_changes() -> None:
+def test_an_activity_is_recorded_and_nothing_else_changes() -> None:
     after = fold(record(), at(changed()))
     assert doing(after) == (Activity.WORKING, LATER, "it uses Bash", "hooks")
     assert after is not None
@@ -59,13 +59,13 @@ def test_what_it_is_doing_is_recorded_and_nothing_else_changes() -> None:
     assert fold(after, at(changed())) == after, "an event may come twice"
 
 
-def test_of_another_session_nothing_is_recorded() -> None:
+def test_the_activity_of_another_session_is_not_recorded() -> None:
     assert fold(record(), at(changed("s2"))) == record()
     assert fold(None, at(changed())) is None
 
 
 @pytest.mark.parametrize("status", [each for each in Status if each is not Status.RUNNING])
-def test_of_a_session_that_ended_nothing_is_recorded_any_more(status: Status) -> None:
+def test_the_activity_of_an_ended_session_is_not_recorded(status: Status) -> None:
     assert fold(record(status=status), at(changed())) == record(status=status)
 
 
@@ -99,11 +99,11 @@ ENDS: dict[str, tuple[Event, tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize(("event", "does"), ENDS.values(), ids=ENDS)
-def test_an_end_says_what_became_of_it(event: Event, does: tuple[Any, ...]) -> None:
+def test_an_end_sets_the_last_activity(event: Event, does: tuple[Any, ...]) -> None:
     assert doing(fold(WORKS, at(event))) == does
 
 
-def test_a_new_session_does_nothing_yet() -> None:
+def test_a_new_session_has_no_activity_yet() -> None:
     known = {"backend": "demo", "workspace": "/", "session": "builder", "pane": "%1", "pid": 7}
     assert doing(fold(WORKS, at(AgentSpawned(agent="builder", spawn="s2", **known)))) == NOTHING
 
@@ -120,12 +120,12 @@ def test_a_new_session_does_nothing_yet() -> None:
         ("decided_by", "screen"),
     ],
 )
-def test_what_moves_is_no_other_difference(name: str, value: Any) -> None:
+def test_records_that_differ_only_in_activity_are_recognised(name: str, value: Any) -> None:
     other = WORKS.model_copy(update={name: value})
     assert WORKS.differs_in_activity_only(other)
     assert not WORKS.differs_in_activity_only(other.model_copy(update={"role": "tester"}))
 
 
 @pytest.mark.parametrize("other", [None, record(status=Status.STOPPED), record(spawn="s2"), record(reason="x")])
-def test_anything_else_is(other: AgentRecord | None) -> None:
+def test_records_that_differ_in_anything_else_are_not(other: AgentRecord | None) -> None:
     assert not WORKS.differs_in_activity_only(other)

@@ -1,4 +1,4 @@
-"""A person's edit and what has become of the agent meanwhile."""
+"""A person's edit, merged with what happened to the agent meanwhile."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -35,16 +35,16 @@ V2 = record(status=Status.TERMINATED, since=later(1), pid=None, reason="gone")
 V3 = record(spawn="s2", since=later(2), pid=8)
 
 
-def test_nothing_edited_is_what_we_have() -> None:
+def test_a_save_without_an_edit_changes_nothing() -> None:
     assert merge([V1], V1, V3).record == V3
 
 
-def test_a_wish_is_taken_up() -> None:
+def test_a_changed_desired_is_a_wish() -> None:
     merged = merge([V1], record(desired=Desired.STOPPED), V1)
     assert (merged.wish, merged.record.desired, merged.put_back) == (Desired.STOPPED, Desired.STOPPED, ())
 
 
-def test_a_wish_stays_a_wish_though_the_editor_began_long_ago() -> None:
+def test_a_changed_desired_is_a_wish_even_in_an_old_version() -> None:
     """The editor was opened at the first version; its facts are old, and only what was typed counts."""
     merged = merge([V1, V2, V3], record(desired=Desired.STOPPED), V3)
     assert merged.wish is Desired.STOPPED
@@ -67,21 +67,21 @@ def test_an_edit_can_be_undone() -> None:
     assert (merged.wish, merged.record.role) == (Desired.RUNNING, "")
 
 
-def test_of_a_version_that_is_not_known_nothing_is_taken_up() -> None:
+def test_nothing_is_taken_up_from_an_unknown_version() -> None:
     """It may be hours old: what it says of `desired` may have been undone since."""
     merged = merge([STOPPED], record(role="mine"), STOPPED)
     assert (merged.unknown, merged.wish, merged.record) == (True, None, STOPPED)
     assert "status" in merged.put_back
 
 
-def test_what_has_become_so_already_is_no_wish() -> None:
+def test_a_desired_that_holds_already_is_no_wish() -> None:
     assert merge([V1], record(desired=Desired.STOPPED), STOPPED).wish is None
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [("role", "builds"), ("reason", "mine"), ("parent", "boss"), ("level", 2), ("job", "j1")]
 )
-def test_what_people_may_write_is_taken_up(name: str, value: Any) -> None:
+def test_an_editable_field_is_taken_up(name: str, value: Any) -> None:
     merged = merge([V1], record(**{name: value}), V2)
     assert merged.record == V2.model_copy(update={name: value})
     assert merged.put_back == ()
@@ -91,16 +91,16 @@ def test_what_people_may_write_is_taken_up(name: str, value: Any) -> None:
     ("name", "value"),
     [("pid", 9), ("session", "x"), ("workspace", "/else"), ("conversation", "c1"), ("backend", "codex")],
 )
-def test_a_fact_is_put_back_and_told(name: str, value: Any) -> None:
+def test_an_observed_field_is_put_back_and_reported(name: str, value: Any) -> None:
     merged = merge([V1], record(**{name: value}), V1)
     assert (merged.record, merged.put_back) == (V1, (name,))
 
 
-def test_a_fact_that_came_true_needs_no_word() -> None:
+def test_an_observed_field_that_came_true_is_not_reported() -> None:
     assert merge([V1], record(pid=8), record(pid=8)).put_back == ()
 
 
 @pytest.mark.parametrize(("name", "value"), [("status", Status.STOPPED), ("spawn", "s9"), ("since", later(9))])
-def test_what_a_version_is_known_by_is_put_back_whatever_else_was_typed(name: str, value: Any) -> None:
+def test_an_edit_of_what_identifies_a_version_is_put_back_whole(name: str, value: Any) -> None:
     merged = merge([V1], record(**{name: value, "desired": Desired.STOPPED}), V1)
     assert (merged.record, merged.unknown, merged.put_back) == (V1, True, (name,))

@@ -82,7 +82,7 @@ def test_a_link_stays_one_and_its_target_is_edited(path: Path, tmp_path: Path) -
     assert RegistryFile(home / "kept.yaml").records()["builder"].pid == 8
 
 
-def test_beside_the_target_of_a_link_is_nothing_but_the_new_text_while_it_is_written(
+def test_only_the_new_text_appears_beside_the_target_of_a_link(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a repository: the lock is the fleet's own, and only the new text must be on the same file system."""
@@ -112,7 +112,7 @@ def test_beside_the_target_of_a_link_is_nothing_but_the_new_text_while_it_is_wri
     assert [each.name for each in home.iterdir()] == [aside.name]
 
 
-def test_a_text_that_is_planted_under_our_names_is_not_written_through(path: Path, tmp_path: Path) -> None:
+def test_a_link_planted_under_our_temporary_name_is_not_followed(path: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_text("not ours\n")
     file = RegistryFile(path)
@@ -214,9 +214,7 @@ def test_a_file_that_appears_while_the_first_is_written_is_not_lost(
     assert path.read_text() == EDITED
 
 
-def test_what_is_put_in_place_is_on_the_disk_before_and_so_is_its_name_after(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_is_synced_before_the_exchange_and_the_name_after_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fsync = os.fsync
     done: list[str] = []
 
@@ -250,9 +248,7 @@ def test_a_file_that_can_not_be_set_aside_stays(path: Path, monkeypatch: pytest.
     assert file.records() == {"builder": record()}
 
 
-def test_a_text_that_is_written_while_it_is_read_does_not_look_as_old_as_the_last_one(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_written_during_a_read_gets_its_new_stamp(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_text(EDITED)
     os.utime(path, (0, 0))
     content_of = disk.content_of

@@ -26,7 +26,7 @@ history: {}
 """
 
 
-def test_every_entry_is_a_piece() -> None:
+def test_every_entry_is_a_block() -> None:
     pieces = cut(TEXT)
     assert pieces is not None
     assert [piece.kind for piece in pieces] == ["filler", "key", "key", "header", "entry", "entry", "header"]
@@ -36,7 +36,7 @@ def test_every_entry_is_a_piece() -> None:
 
 @given(files())
 @settings(max_examples=100, deadline=None)
-def test_the_pieces_are_the_text(file: Handwritten) -> None:
+def test_the_blocks_together_are_the_text(file: Handwritten) -> None:
     pieces = cut(file.text)
     assert pieces is None or "".join(piece.text for piece in pieces) == file.text
 
@@ -57,7 +57,7 @@ def test_the_pieces_are_the_text(file: Handwritten) -> None:
         "  x: 1\nagents: {}\n",
     ],
 )
-def test_what_may_be_something_else_is_not_cut(text: str) -> None:
+def test_an_ambiguous_text_is_not_cut(text: str) -> None:
     assert cut(text) is None
 
 
@@ -80,20 +80,20 @@ def test_what_may_be_something_else_is_not_cut(text: str) -> None:
         ("agents:\n  {a: {x: 1}}\n", None),
     ],
 )
-def test_a_cut_through_something_is_noticed(text: str, kinds: list[str] | None) -> None:
+def test_a_wrong_cut_is_noticed(text: str, kinds: list[str] | None) -> None:
     document = Document.parse(text)
     assert ([block.kind for block in document.blocks] if document.blocks is not None else None) == kinds
     assert "a" in document.agents or 'note: "' in text
 
 
-def test_pieces_that_only_together_are_wrong_are_wrong() -> None:
+def test_blocks_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(MalformedYaml, match="`a` is there twice"):
         Document.parse("agents:\n  a:\n    x: 1\n  'a':\n    x: 1\n")
 
 
 @given(files())
 @settings(max_examples=200, deadline=None)
-def test_a_document_is_read_as_anybody_else_reads_it(file: Handwritten) -> None:
+def test_a_document_is_read_as_ruamel_reads_it(file: Handwritten) -> None:
     data = loaded(file.text)
     document = Document.parse(file.text)
     for section in SECTIONS:
@@ -103,7 +103,7 @@ def test_a_document_is_read_as_anybody_else_reads_it(file: Handwritten) -> None:
 
 
 @pytest.mark.parametrize("opening", ["", "---\n", "%YAML 1.2\n---\n"])
-def test_everything_has_a_place(opening: str) -> None:
+def test_every_key_entry_and_field_has_a_place(opening: str) -> None:
     document = Document.parse(opening + TEXT)
     above = opening.count("\n")
     assert document.place("version") == (2 + above, 1)
@@ -114,7 +114,7 @@ def test_everything_has_a_place(opening: str) -> None:
     assert document.place("agents", "b", "x") == (11 + above, 7)
 
 
-def test_a_change_of_what_is_shared_concerns_the_entries_that_share_it() -> None:
+def test_a_changed_anchor_changes_the_entries_that_use_it() -> None:
     text = "d: &d {owner: Ann}\nagents:\n  a:\n    <<: *d\n"
     after = Document.parse(text.replace("Ann", "Bob"), Document.parse(text))
     assert after.agents["a"].fields["owner"] == "Bob"

@@ -102,7 +102,7 @@ def check(file: Handwritten, made: Puts, removed: Collection[EntryKey]) -> Seque
 
 @given(files(rare=False), puts, removals)
 @settings(max_examples=300, deadline=None)
-def test_an_edit_of_ordinary_entries_changes_what_it_must_and_nothing_else(
+def test_an_edit_of_ordinary_entries_changes_only_what_it_must(
     file: Handwritten, made: Puts, removed: set[EntryKey]
 ) -> None:
     assert check(file, made, removed) == ()
@@ -200,7 +200,7 @@ def test_only_the_entry_that_is_edited_is_read_again() -> None:
         ("agents:\n  a:\n    x: {b: c}\n", {("agents", "a"): {"x": 1}}, "agents:\n  a:\n    x: 1\n"),
     ],
 )
-def test_an_edit_is_made_as_a_person_would(text: str, made: Puts | None, expected_text: str) -> None:
+def test_an_edit_looks_like_a_persons(text: str, made: Puts | None, expected_text: str) -> None:
     result = edit(Document.parse(text), made or {}, () if made else {("agents", "a")})
     assert (result.document.text, result.rewritten) == (expected_text, ())
 
@@ -272,7 +272,7 @@ def test_other_styles_are_rewritten_as_a_whole_and_named(text: str, rewritten: s
     assert (result.document.text, result.rewritten) == (expected_text, (rewritten,))
 
 
-def test_an_entry_that_nothing_is_left_of_is_an_empty_one() -> None:
+def test_an_entry_without_fields_left_is_an_empty_mapping() -> None:
     result = edit(Document.parse("agents:\n  a:\n    x: 1\n"), {("agents", "b"): {"x": GONE}})
     assert result.document.text == "agents:\n  a:\n    x: 1\n  b: {}\n"
     result = edit(Document.parse("agents:\n  a:\n    x: 1\n"), {("agents", "a"): {"x": GONE}})

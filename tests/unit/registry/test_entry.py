@@ -48,7 +48,7 @@ def agrees(text: str) -> bool:
 @pytest.mark.parametrize(
     "text", [ENTRY, ENTRY.replace("\n", "\r\n"), ENTRY.removesuffix("\n"), ENTRY.replace("  ", " ")]
 )
-def test_what_we_write_is_read_the_quick_way(text: str) -> None:
+def test_what_we_write_is_read_by_the_line_reader(text: str) -> None:
     assert agrees(text)
 
 
@@ -185,7 +185,7 @@ def test_any_lines_are_read_as_ruamel_reads_them_or_left_to_it(lines: list[tuple
         agrees(text)
 
 
-def test_a_top_level_line_is_read_the_quick_way() -> None:
+def test_a_top_level_line_is_read_by_the_line_reader() -> None:
     assert entry.read_key("note: kept   # why\n# more\n\n") == ("note", "kept")
     assert entry.read_key("after: [1, 2]\n") == ("after", [1, 2])
     assert entry.read_key("a: 1\nb: 2\n") is None

@@ -23,7 +23,7 @@ def test_there_may_be_no_file_yet(path: Path) -> None:
     assert not path.exists()
 
 
-def test_what_was_written_is_read_by_anybody(path: Path) -> None:
+def test_what_was_written_is_read_back(path: Path) -> None:
     records = {"builder": record(), "tester": record(status=Status.EXITED, pane=None, pid=None, drifts=["pane_dead"])}
     writer = RegistryFile(path)
     writer.write(records)
@@ -43,7 +43,7 @@ def test_a_change_leaves_the_others_as_they_are(path: Path) -> None:
     }
 
 
-def test_what_a_record_no_longer_has_is_taken_out(path: Path) -> None:
+def test_a_field_that_a_record_lost_is_removed(path: Path) -> None:
     file = RegistryFile(path)
     file.write({"builder": record()})
     file.write({"builder": record(pane=None, pid=None)})
@@ -107,7 +107,7 @@ def test_a_look_at_the_history_does_not_count_as_having_read_the_records(path: P
     assert "because I say so" in path.read_text()
 
 
-def test_an_edit_that_lands_right_after_a_write_is_not_overlooked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_right_after_a_write_is_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def exchange_and_edit(fresh: Path, target: Path) -> bool:
         done = real_exchange(fresh, target)
@@ -122,7 +122,7 @@ def test_an_edit_that_lands_right_after_a_write_is_not_overlooked(path: Path, mo
     assert file.records()["builder"].reason == "because I say so"
 
 
-def test_an_edit_within_the_clocks_tick_is_not_overlooked(path: Path) -> None:
+def test_an_edit_within_a_tick_of_the_clock_is_noticed(path: Path) -> None:
     """A file system's clock may stand still for milliseconds: the stamp alone does not tell."""
     file = RegistryFile(path)
     file.write({"builder": record()})
@@ -175,7 +175,7 @@ def test_a_value_that_a_person_wrote_in_another_way_stays_as_it_is(path: Path) -
     assert "pid: 16\n" in text
 
 
-def test_what_is_gone_leaves_the_comment_that_stood_beside_it(path: Path) -> None:
+def test_a_removed_field_leaves_its_comment(path: Path) -> None:
     path.write_text(EDITED.replace("    spawn: s1\n", "    spawn: s1\n    pane: '%3'  # the left one\n    pid: 7\n"))
     file = RegistryFile(path)
     file.write({"builder": file.records()["builder"].model_copy(update={"pane": None, "pid": None})})
@@ -188,7 +188,7 @@ def test_what_is_gone_leaves_the_comment_that_stood_beside_it(path: Path) -> Non
     assert path.stat() == before
 
 
-def test_what_must_be_there_is_written_though_it_says_nothing(path: Path) -> None:
+def test_a_required_field_is_written_even_if_it_is_empty(path: Path) -> None:
     RegistryFile(path).write({"builder": record(reason="", role="")})
     text = path.read_text()
     assert "    reason: ''\n" in text
@@ -211,7 +211,7 @@ def test_history_is_written_and_pruned_in_the_same_file(path: Path) -> None:
     assert path.read_text().endswith("version: 1\nagents: {}\nhistory: {}\n")
 
 
-def test_a_broken_end_is_told_where_it_is_asked_for(path: Path) -> None:
+def test_an_invalid_history_entry_is_reported_to_readers_of_the_history(path: Path) -> None:
     path.write_text(EDITED + "history:\n  s0:\n    agent: builder\n    status: ended\n")
     file = RegistryFile(path)
     assert set(file.records()) == {"builder"}
@@ -238,7 +238,7 @@ BROKEN_ENDS = [
 
 @pytest.mark.parametrize("broken", BROKEN_ENDS)
 @pytest.mark.parametrize("name", ["s0", "'Not A Name'"])
-def test_a_broken_end_keeps_nobody_from_writing(path: Path, broken: str, name: str) -> None:
+def test_an_invalid_history_entry_does_not_stop_writing(path: Path, broken: str, name: str) -> None:
     ending = record(status=Status.EXITED, ended=NOW).ending("builder")
     assert ending is not None
     file = RegistryFile(path)
@@ -256,7 +256,7 @@ def test_a_broken_end_keeps_nobody_from_writing(path: Path, broken: str, name: s
     assert RegistryFile(path).history()["s0"] == ending
 
 
-def test_a_look_for_what_ended_does_not_count_as_having_read_the_records(path: Path) -> None:
+def test_a_look_for_ended_sessions_does_not_count_as_having_read_the_records(path: Path) -> None:
     file = RegistryFile(path)
     file.write({"builder": record()})
     path.write_text(path.read_text().replace("reason: spawned", "reason: because I say so"))
@@ -265,7 +265,7 @@ def test_a_look_for_what_ended_does_not_count_as_having_read_the_records(path: P
         file.write({"builder": record(pid=8)})
 
 
-def test_whether_there_was_a_file_is_told_by_the_same_look_as_its_records(path: Path) -> None:
+def test_is_there_is_about_the_look_that_gave_the_records(path: Path) -> None:
     file = RegistryFile(path)
     assert not file.is_there
     assert file.records() == {}
@@ -283,7 +283,7 @@ def test_whether_there_was_a_file_is_told_by_the_same_look_as_its_records(path: 
     assert file.is_there
 
 
-def test_a_file_is_settled_when_nobody_wrote_to_it_for_a_while(path: Path) -> None:
+def test_a_file_is_settled_when_it_was_not_written_for_a_while(path: Path) -> None:
     file = RegistryFile(path)
     assert not file.settled, "nobody has looked"
     file.records()
@@ -373,7 +373,7 @@ def test_an_entry_that_had_to_be_rewritten_is_named(path: Path) -> None:
     assert file.write({"builder": builder.model_copy(update={"pid": 9})}) == ()
 
 
-def test_an_ended_session_is_a_record_like_any_other(path: Path) -> None:
+def test_an_ended_session_is_read_back(path: Path) -> None:
     ending = EndedSession(
         agent="builder", status=Status.GAVE_UP, reason="a: b", backend="demo", workspace="/w", ended=NOW
     )
@@ -391,7 +391,7 @@ ids = st.from_regex(ID_PATTERN.replace("$", r"\Z")) | names.filter(lambda name: 
 
 @given(st.dictionaries(ids, texts, min_size=1, max_size=3), texts, ids)
 @settings(max_examples=40, deadline=None)
-def test_any_words_are_read_back_as_they_were_written(
+def test_any_text_in_a_record_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, reasons: dict[str, str], path_text: str, spawn: str
 ) -> None:
     path = tmp_path_factory.mktemp("registry") / "registry.yaml"

@@ -58,7 +58,7 @@ def broken(path: Path, text: str) -> str:
         ("agents:\n  a: b\n", (2, 3), "agents.a: it must be a mapping"),
     ],
 )
-def test_a_broken_edit_is_a_sentence_with_line_and_column(
+def test_a_broken_edit_is_reported_with_line_and_column(
     path: Path, text: str, place: tuple[int, int], said: str
 ) -> None:
     path.write_text(text, encoding="utf-8")
@@ -91,22 +91,22 @@ def test_a_broken_edit_is_a_sentence_with_line_and_column(
         "agents: {}\n\0\0\0\0",
     ],
 )
-def test_any_other_broken_edit_is_a_sentence_too(path: Path, text: str) -> None:
+def test_any_other_broken_edit_is_reported_with_a_sentence(path: Path, text: str) -> None:
     assert "registry.yaml" in broken(path, text)
 
 
-def test_a_text_that_is_nested_too_deeply_is_a_sentence(path: Path) -> None:
+def test_a_text_that_is_nested_too_deeply_is_reported(path: Path) -> None:
     assert "line 2, column" in (said := broken(path, "agents: {}\nx: " + "[" * 5000))
     assert "it is nested more than 100 levels deep" in said
 
 
-def test_bytes_that_are_no_text_are_a_sentence(path: Path) -> None:
+def test_bytes_that_are_no_text_are_reported(path: Path) -> None:
     path.write_bytes(b"version: 1\nagents: {\xff: 1}\n")
     with pytest.raises(BadRegistry, match=r"registry\.yaml, line 2, column 10: the byte 0xff is not UTF-8"):
         RegistryFile(path).records()
 
 
-def test_what_is_no_file_is_a_sentence(path: Path) -> None:
+def test_a_path_that_is_no_file_is_reported(path: Path) -> None:
     path.mkdir()
     with pytest.raises(BadRegistry, match=r"registry\.yaml can't be read: it is a directory; the last good state"):
         RegistryFile(path).records()
@@ -116,7 +116,7 @@ def test_what_is_no_file_is_a_sentence(path: Path) -> None:
         RegistryFile(path).records()
 
 
-def test_a_file_that_may_not_be_read_is_a_sentence(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_read_permission_is_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = RegistryFile(path)
     file.write({"builder": record()})
 
@@ -131,7 +131,7 @@ def test_a_file_that_may_not_be_read_is_a_sentence(path: Path, monkeypatch: pyte
     assert file.records() == {"builder": record()}
 
 
-def test_an_agents_key_with_nothing_behind_it_is_a_registry_without_agents(path: Path) -> None:
+def test_an_empty_agents_key_is_a_registry_without_agents(path: Path) -> None:
     path.write_text("version: 1\nagents:  # none yet\n")
     file = RegistryFile(path)
     assert file.records() == {}
@@ -139,7 +139,7 @@ def test_an_agents_key_with_nothing_behind_it_is_a_registry_without_agents(path:
     assert path.read_text().startswith("version: 1\nagents:  # none yet\n  builder:\n    status: running\n")
 
 
-def test_while_the_file_is_broken_the_last_good_state_goes_on(path: Path) -> None:
+def test_while_the_file_is_broken_the_last_good_state_counts(path: Path) -> None:
     file = RegistryFile(path)
     file.write({"builder": record()})
     good = path.read_text()
@@ -165,13 +165,13 @@ def test_a_broken_file_is_not_overwritten(path: Path) -> None:
     assert path.read_text() == "agents: {"
 
 
-def test_the_last_good_state_of_a_file_that_was_never_good_is_not_empty_but_unknown(path: Path) -> None:
+def test_a_file_that_was_never_good_has_no_last_good_state(path: Path) -> None:
     path.write_text("agents: {")
     with pytest.raises(BadRegistry):
         RegistryFile(path).last_good()
 
 
-def test_the_last_good_state_is_read_when_nobody_did_before(path: Path) -> None:
+def test_the_last_good_state_is_read_if_nothing_was_read_before(path: Path) -> None:
     RegistryFile(path).write({"builder": record()})
     assert RegistryFile(path).last_good() == {"builder": record()}
 
@@ -179,7 +179,7 @@ def test_the_last_good_state_is_read_when_nobody_did_before(path: Path) -> None:
 @given(st.sampled_from(["agents", "builder", "status", "x"]), st.text(max_size=20), st.integers(0, 14))
 @settings(max_examples=40, deadline=None)
 @pytest.mark.filterwarnings("ignore::ruamel.yaml.error.ReusedAnchorWarning")
-def test_any_edit_is_good_or_a_sentence(
+def test_any_edit_is_read_or_reported(
     tmp_path_factory: pytest.TempPathFactory, key: str, value: str, line: int
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "edited-registry.yaml"

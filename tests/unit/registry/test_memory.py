@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from registry import RegistryFile
-from registry.memory import AGENT_KEY, RegistryReader, RememberedRecord
+from registry import AgentRecord, RegistryFile
+from registry.memory import RegistryReader
 from shared.messaging.journal import Journal
 from shared.runtime.memory import Memory
 from shared.runtime.turn import Turn
+from tests.fakes.records import rows_of
 from tests.unit.registry.samples import NOW, record
 
 
@@ -23,9 +24,10 @@ class Host:
         self.journal = Journal(directory / "journal.db", "reconciler")
         self.reader = RegistryReader(RegistryFile(self.path), self.journal)
 
-    def remember(self, agent: str, remembered: RememberedRecord) -> None:
+    def remember(self, agent: str, record: AgentRecord | None, written: AgentRecord | None) -> None:
         with self.registrar.transaction() as transaction:
-            transaction.remember(f"{AGENT_KEY}{agent}", remembered.dump())
+            for key, value in rows_of(agent, record, written).items():
+                transaction.remember(key, value)
 
     def turn(self) -> Turn:
         return Turn("reconciler", NOW, poll=False, events=[], commands=[], memory=Memory({}))
@@ -39,17 +41,17 @@ def host(tmp_path: Path) -> Iterator[Host]:
     host.journal.close()
 
 
-def test_the_file_is_read_while_it_shows_all(host: Host) -> None:
+def test_the_file_is_read_while_it_is_up_to_date(host: Host) -> None:
     host.file.write({"builder": record()})
-    host.remember("builder", RememberedRecord(record(), record()))
+    host.remember("builder", record(), record())
     path_edited = host.path.read_text().replace("reason: spawned", "reason: by hand")
     host.path.write_text(path_edited)
     assert host.reader.read(host.turn())["builder"].reason == "by hand"
 
 
-def test_a_missing_file_is_no_empty_registry(host: Host) -> None:
+def test_without_a_file_the_memory_is_read(host: Host) -> None:
     host.file.write({"builder": record()})
-    host.remember("builder", RememberedRecord(record(), record()))
+    host.remember("builder", record(), record())
     assert host.reader.read(host.turn()) == {"builder": record()}
     host.path.unlink()
     turn = host.turn()
@@ -68,15 +70,15 @@ def test_without_a_file_and_a_memory_there_are_no_records(host: Host) -> None:
 
 def test_a_file_that_is_behind_is_not_read(host: Host) -> None:
     host.file.write({"builder": record()})
-    host.remember("builder", RememberedRecord(record(reason="new"), record()))
+    host.remember("builder", record(reason="new"), record())
     assert host.reader.read(host.turn())["builder"].reason == "new"
-    host.remember("builder", RememberedRecord(None, record()))
+    host.remember("builder", None, record())
     assert host.reader.read(host.turn()) == {}
 
 
 def test_a_broken_file_is_reported_and_the_memory_is_read(host: Host) -> None:
     host.path.write_text("agents: {")
-    host.remember("builder", RememberedRecord(record(), record()))
+    host.remember("builder", record(), record())
     turn = host.turn()
     assert host.reader.read(turn) == {"builder": record()}
     assert "registry.yaml, line" in turn.trouble

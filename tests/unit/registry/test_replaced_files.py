@@ -119,7 +119,7 @@ def test_an_edit_of_our_own_text_in_the_instant_before_it_is_swapped_back_is_kep
     assert (tmp_path / "registry.yaml.late-1").read_text().endswith("note: mine\n")
 
 
-def test_a_burst_of_writes_does_not_make_us_forget_a_save(path: Path) -> None:
+def test_a_save_is_found_after_a_burst_of_writes(path: Path) -> None:
     file = RegistryFile(path)
     file.write({"builder": record()})
     with path.open("ab") as editor:
@@ -133,7 +133,7 @@ def test_a_burst_of_writes_does_not_make_us_forget_a_save(path: Path) -> None:
     assert path.read_text().endswith("note: mine\n")
 
 
-def test_of_two_late_saves_neither_undoes_the_other(path: Path, tmp_path: Path) -> None:
+def test_two_late_saves_do_not_undo_each_other(path: Path, tmp_path: Path) -> None:
     file = RegistryFile(path)
     file.write({"builder": record()})
     with path.open("ab") as first:
@@ -152,7 +152,7 @@ def test_of_two_late_saves_neither_undoes_the_other(path: Path, tmp_path: Path) 
     assert (tmp_path / "registry.yaml.late-1").read_text().endswith("a: 1\n")
 
 
-def test_an_edit_of_a_copy_by_a_hard_link_is_no_save(path: Path, tmp_path: Path) -> None:
+def test_an_edit_of_a_hard_link_is_no_late_save(path: Path, tmp_path: Path) -> None:
     """`ln registry.yaml backup.yaml`: after a write of ours, the old file still has a name, and is another."""
     file = RegistryFile(path)
     file.write({"builder": record()})

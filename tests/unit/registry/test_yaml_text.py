@@ -107,7 +107,7 @@ def test_any_other_value_is_read_back(value: Any) -> None:
         ("0123-abcd", "", "'0123-abcd'"),
     ],
 )
-def test_the_quotes_that_stand_there_stay(text: str, like: str, written: str) -> None:
+def test_existing_quotes_stay(text: str, like: str, written: str) -> None:
     assert write(text, like) == written
 
 

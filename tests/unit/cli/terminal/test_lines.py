@@ -70,7 +70,7 @@ def shown(data: bytes, rows: int = 6, columns: int = 1000) -> list[str]:
         (b"\x1b[2;3r\x1b[2;1Hx\x1bMy", ["", " y", "x"]),
     ],
 )
-def test_the_screen_shows(data: bytes, lines: list[str]) -> None:
+def test_the_screen_shows_what_was_written(data: bytes, lines: list[str]) -> None:
     assert shown(data) == lines
 
 
@@ -80,7 +80,7 @@ def test_lines_wrap_where_the_screen_ends() -> None:
     assert shown(b"abcd\x1b[me\x1b[mf", columns=5) == ["abcde", "f"]
 
 
-def test_the_screen_grows_with_the_rows_that_are_named_but_not_for_a_question() -> None:
+def test_the_screen_grows_for_a_row_that_is_named_but_not_for_a_size_query() -> None:
     assert shown(b"\x1b[9;1Hlow")[8] == "low"
     assert len(shown(b"\x1b[999;999Hlow")) == 6
 
@@ -136,7 +136,7 @@ def test_how_the_bytes_are_cut_makes_no_difference(output: bytes, cuts: list[int
 
 @settings(max_examples=300, deadline=None)
 @given(output=OUTPUT | st.text().map(str.encode))
-def test_nothing_that_commands_a_terminal_is_left(output: bytes) -> None:
+def test_no_control_characters_are_left(output: bytes) -> None:
     reading = LineReading(5)
     reading.feed(output)
     text = "".join([*reading.take(), *reading.now()])
@@ -163,29 +163,29 @@ def feed_pictures(*pictures: list[str]) -> LineReading:
     return reading
 
 
-def test_what_scrolls_inside_a_program_goes_by_once() -> None:
+def test_what_scrolls_inside_a_program_is_given_once() -> None:
     reading = feed_pictures(*(conversation(first) for first in (0, 1, 2, 5)))
     assert reading.take() == [f"line {number:03}" for number in range(5)]
     assert reading.now() == conversation(5)
 
 
-def test_what_comes_back_does_not_go_by_again() -> None:
+def test_a_line_that_scrolls_back_in_is_not_given_again() -> None:
     reading = feed_pictures(*(conversation(first) for first in (0, 3, 1, 4, 6)))
     assert reading.take() == [f"line {number:03}" for number in range(6)]
 
 
-def test_a_page_that_gives_way_at_once_has_gone_by() -> None:
+def test_the_lines_of_a_replaced_page_are_given() -> None:
     reading = feed_pictures(conversation(0), conversation(50), conversation(52))
     assert reading.take() == [*(f"line {number:03}" for number in range(8)), "line 050", "line 051"]
 
 
-def test_a_page_that_gave_way_and_came_back_is_told_once() -> None:
+def test_a_replaced_page_that_comes_back_is_given_once() -> None:
     reading = feed_pictures(conversation(0), conversation(50), conversation(0), conversation(2))
     taken = reading.take()
     assert [taken.count(f"line {number:03}") for number in range(8)] == [1] * 8
 
 
-def test_a_spinner_never_goes_by() -> None:
+def test_a_spinner_is_never_given_as_scrolled() -> None:
     pictures = [[*conversation(0)[:-2], f"✻ Working… ({second}s)", "footer"] for second in range(30)]
     assert feed_pictures(*pictures).take() == []
 
@@ -222,18 +222,18 @@ def test_a_table_is_no_side_column() -> None:
         ("", "", ""),
     ],
 )
-def test_what_moved_out(before: str, after: str, went: str) -> None:
+def test_the_lines_that_scrolled_out_are_found(before: str, after: str, went: str) -> None:
     assert moved_out(list(before), list(after)) == list(went)
 
 
-def test_a_page_turns_over_only_when_most_of_it_changes() -> None:
+def test_a_page_counts_as_replaced_only_when_most_of_it_changed() -> None:
     page = [f"line {number}" for number in range(20)]
     assert turned_over(page, [f"other {number}" for number in range(20)]) == page
     assert turned_over(page, [f"{line} and more" for line in page]) == []
     assert turned_over(page, [*(f"other {number}" for number in range(5)), *page[5:]]) == []
 
 
-def test_a_program_that_writes_all_of_it_anew_is_not_read_twice() -> None:
+def test_a_program_that_writes_all_lines_again_is_not_read_twice() -> None:
     reading = LineReading(rows=4)
     history = b"".join(f"line {number}\r\n".encode() for number in range(20))
     reading.feed(history)
@@ -248,7 +248,7 @@ def test_a_program_that_writes_all_of_it_anew_is_not_read_twice() -> None:
     ("lines", "tidied"),
     [([], []), (["", "", "a"], ["a"]), (["a", "", "", "b", ""], ["a", "", "b", ""]), (["a"], ["a"])],
 )
-def test_empty_lines_come_alone(lines: list[str], tidied: list[str]) -> None:
+def test_empty_lines_in_a_row_become_one(lines: list[str], tidied: list[str]) -> None:
     assert tidy(lines) == tidied
 
 
