@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.handoff.loops import branch_files as inboxes
+from services.handoff import branch_events
 from shared.contract.events.loops import (
     BranchGone,
     BranchRewritten,
@@ -61,7 +61,7 @@ def test_nothing_is_told_twice_or_missed_over_restarts(station: Make, clone: Clo
     world.settled()
     expected = []
     for number in range(4):
-        world.looker.close()  # as if it were down while somebody pushes
+        world.watcher.close()  # as if it were down while somebody pushes
         expected.append(f"claim: {number}")
         clone.commit(expected[-1])
         clone.push()
@@ -176,7 +176,7 @@ def test_a_loop_that_goes_wrong_tells_nothing_by_halves(
     def odd(*_: object) -> None:
         raise RuntimeError("odd")
 
-    monkeypatch.setattr(inboxes, "read", odd)
+    monkeypatch.setattr(branch_events, "inbox_news", odd)
     clone.commit("claim: x")
     clone.push()
     world.until(lambda: "loop main: RuntimeError: odd" in world.trouble, "it goes wrong")

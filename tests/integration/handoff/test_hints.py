@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from services.handoff.remotes.push_hints import RefTrail, refs_of
+from services.handoff.remotes.push_hints import WatchedRefs, files_of
 from shared.contract.commands import Poll
 from shared.contract.events.loops import WorkClaimed
 from tests.fixtures.repositories import Clone, git
@@ -15,7 +15,7 @@ SELDOM = {"poll_s": 3600, "patterns": {"claim": {"to": "build"}}}
 
 def begun(world: Station) -> Station:
     """Asked once, and not again for an hour; and refs were looked at."""
-    world.until(lambda: "seen:main" in world.memory, "the first look")
+    world.until(world.branch, "the first look")
     world.hints.begin()
     world.until(lambda: world.hints.has_looked, "a look at refs")
     return world
@@ -38,7 +38,7 @@ def test_a_push_from_an_agents_clone_is_seen_whatever_the_remote_is(station: Mak
 
 def test_a_remote_is_asked_at_once_when_somebody_says_so(station: Make, clone: Clone) -> None:
     world = station(**SELDOM)
-    world.until(lambda: "seen:main" in world.memory, "the first look")
+    world.until(world.branch, "the first look")
     clone.commit("claim: x")
     clone.push()
     assert world.reply(Poll(loop="main")).said == "1 remotes are asked now"
@@ -49,5 +49,5 @@ def test_a_remote_is_asked_at_once_when_somebody_says_so(station: Make, clone: C
 def test_a_further_work_tree_has_its_refs_where_its_repository_has_them(clone: Clone, tmp_path: Path) -> None:
     git(clone.path, "worktree", "add", "--quiet", str(tmp_path / "further"))
     git(clone.path, "fetch", "--quiet", "origin")
-    trail = RefTrail(("main",), (tmp_path / "further", tmp_path / "none", Path("/proc/1/root")))
-    assert [path.resolve() for path in refs_of(trail)] == [clone.path / ".git" / "refs" / "remotes" / "origin" / "main"]
+    refs = WatchedRefs(("main",), (tmp_path / "further", tmp_path / "none", Path("/proc/1/root")))
+    assert [path.resolve() for path in files_of(refs)] == [clone.path / ".git" / "refs" / "remotes" / "origin" / "main"]

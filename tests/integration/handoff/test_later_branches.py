@@ -27,7 +27,7 @@ def waits_for_it(station: Make, agents: dict[str, Any] | None = None, **loop: An
 def comes(world: Station, clone: Clone) -> None:
     """The branch is pushed as the clone is, and taken up."""
     git(clone.path, "push", "--quiet", "origin", "HEAD:refs/heads/later")
-    world.until(lambda: world.memory["seen:main"]["tip"] == clone.head, "it is there")
+    world.until(lambda: world.tip() == clone.head, "it is there")
     world.settled()
 
 
@@ -197,7 +197,7 @@ def test_a_done_line_of_before_ends_no_phase(
     clone.commit("begin", **on_the_branch)
     comes(world, clone)
     assert any(each.done for each in world.of(StatusSeen)) is done
-    assert world.memory["course:main"]["number"] == (2 if done else 1)
+    assert world.phase_number() == (2 if done else 1)
 
 
 def test_a_done_line_that_was_taken_away_and_comes_again_counts(station: Make, clone: Clone) -> None:
@@ -207,7 +207,7 @@ def test_a_done_line_that_was_taken_away_and_comes_again_counts(station: Make, c
     clone.commit("begin", STATUS_md="STATUS: OPEN\n")
     clone.commit("end", STATUS_md="STATUS: DONE\n")
     comes(world, clone)
-    assert world.memory["course:main"]["number"] == 2
+    assert world.phase_number() == 2
 
 
 def test_a_file_of_a_phase_counts_by_what_the_branch_has(station: Make, clone: Clone) -> None:
@@ -218,7 +218,7 @@ def test_a_file_of_a_phase_counts_by_what_the_branch_has(station: Make, clone: C
     world = waits_for_it(station, PAIR, phases=phases, status_file="status/{phase}.md")
     clone.commit("begin anew", status__one_md=None)
     comes(world, clone)
-    assert world.memory["course:main"]["number"] == 1
+    assert world.phase_number() == 1
 
 
 # --- when it is looked at ---
@@ -228,12 +228,12 @@ def test_what_is_wanted_while_a_mirror_is_tidied_is_looked_at_at_once(
     station: Make, clone: Clone, remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on = threading.Event()
-    monkeypatch.setattr(Mirror, "tidy", lambda _: go_on.wait(20))
+    monkeypatch.setattr(Mirror, "collect_garbage", lambda _: go_on.wait(20))
     loop = {"remote": str(remote), "roles": {"build": "builder"}, "poll_s": 600}
     world = station(loops={"main": loop})
-    world.until(lambda: "seen:main" in world.memory, "the first look")
+    world.until(world.branch, "the first look")
     world.declare({"main": loop, "other": {**loop, "branch": "later"}})
     world.turn()
     world.turn()
     go_on.set()
-    world.until(lambda: "seen:other" in world.memory, "the first look for the other")
+    world.until(lambda: world.branch("other"), "the first look for the other")

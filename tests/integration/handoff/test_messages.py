@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+from services.handoff.loop_turn import BRANCHES
 from shared.contract.commands import PhaseShow, Send
 from shared.contract.events.loops import MessageDropped, MessageWaits
 from shared.contract.states import Activity
@@ -96,7 +97,7 @@ def test_a_message_that_nobody_takes_for_a_week_is_given_up_and_that_is_told(sta
     world.turn()
     (dropped,) = world.of(MessageDropped)
     assert (dropped.text, dropped.reason) == ("claim: x", "it could not be said for 7 days: it does not run")
-    assert world.memory.keys() == {"seen:main"}
+    assert world.memory.keys() == {BRANCHES.key("main")}
 
 
 def test_what_begins_with_a_sign_is_no_order_to_the_agents_program(station: Make, clone: Clone) -> None:

@@ -54,7 +54,7 @@ def test_what_is_of_the_past_stays_so_when_it_is_forced_away_and_back(station: M
     git(clone.path, "push", "--quiet", "--force", "origin", f"{before}:refs/heads/main")
     world.until(lambda: "rewritten" in world.kinds(), "it is away")
     git(clone.path, "push", "--quiet", "origin", f"{was}:refs/heads/main")
-    world.until(lambda: world.memory["seen:main"]["tip"] == was, "it is back")
+    world.until(lambda: world.tip() == was, "it is back")
     assert subjects(world) == []
 
 
@@ -70,7 +70,7 @@ def test_a_line_that_only_a_side_branch_had_not_is_stale_still(station: Make, cl
     clone.commit("meanwhile", other="x\n")
     git(clone.path, "merge", "--quiet", "--no-ff", "--message", "merge", "side")
     clone.push()
-    world.until(lambda: world.memory["seen:main"]["tip"] == clone.head, "the merge")
+    world.until(lambda: world.tip() == clone.head, "the merge")
     world.settled()
     assert phases(world) == ["one"]
 
@@ -86,7 +86,7 @@ def test_a_message_that_was_taken_away_on_the_side_only_is_there_still(station: 
     clone.commit("meanwhile", other="x\n")
     git(clone.path, "merge", "--quiet", "--no-ff", "--strategy", "ours", "--message", "merge", "side")
     clone.push()
-    world.until(lambda: world.memory["seen:main"]["tip"] == clone.head, "the merge")
+    world.until(lambda: world.tip() == clone.head, "the merge")
     assert "consumed" not in [each.change for each in world.of(InboxChanged)]
 
 
@@ -113,7 +113,7 @@ def test_lines_of_another_branch_or_of_before_the_first_look_end_no_phase(
     world = station(PAIR, loops={"main": loop})
     world.until(lambda: phases(world), "the first phase")
     world.declare({"main": {**loop, "branch": "other"}})
-    world.until(lambda: world.memory["seen:main"]["branch"] == "other", "the other branch")
+    world.until(lambda: (seen := world.branch()) and seen.branch == "other", "the other branch")
     world.settled()
     assert phases(world) == ["one"]
     away = remote.rename(remote.with_suffix(".away"))
@@ -121,7 +121,7 @@ def test_lines_of_another_branch_or_of_before_the_first_look_end_no_phase(
     world.restarts()
     world.turn(PhaseSet(phase="one"))
     away.rename(remote)
-    world.until(lambda: "seen:main" in world.memory, "the first look")
+    world.until(world.branch, "the first look")
     world.settled()
     assert phases(world) == ["one", "one"]
 
@@ -150,7 +150,7 @@ def test_what_was_seen_of_one_remote_is_not_taken_for_another(
     world.turn()
     world.until_news()
     world.declare({"main": {**loop, "remote": str(other)}})
-    world.until(lambda: "seen:main" in world.memory, "the first look")
+    world.until(world.branch, "the first look")
     world.settled()
     assert {each.path for each in world.of(InboxChanged)} == {"b.md"}
-    assert world.memory["seen:main"]["tip"] == second.head
+    assert world.tip() == second.head

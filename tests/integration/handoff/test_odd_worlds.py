@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from services.handoff.remotes import watcher as looker
+from services.handoff.remotes import watcher
 from services.handoff.remotes.git import Git, GitFailed
 from services.handoff.remotes.mirror import Mirror, ask_tips
-from services.handoff.remotes.push_hints import PushHints, RefTrail
+from services.handoff.remotes.push_hints import PushHints, WatchedRefs
 from shared.contract.events.loops import BranchRewritten, RemoteUnreachable, WorkClaimed
 from tests.fixtures.broker import wait_until
 from tests.fixtures.repositories import ENV, Clone, bare
@@ -70,7 +70,7 @@ def test_a_fetch_that_the_remote_refuses_costs_no_mirror(
 
 
 def test_fetches_that_hang_hold_up_nobody_else(station: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looker, "QUICK_S", 0.5)
+    monkeypatch.setattr(watcher, "QUICK_FETCH_S", 0.5)
     clones = []
     for number in range(5):
         clones.append(Clone(bare(tmp_path / f"r{number}.git"), tmp_path / f"c{number}"))
@@ -162,9 +162,9 @@ def test_an_odd_path_spares_the_hints_for_others(clone: Clone, remote: Path, tmp
     hints = PushHints(moved.append, every_s=0.02)
     hints.watch(
         {
-            "odd": RefTrail(("main",), (tmp_path / "odd",)),
-            "long": RefTrail(("main",), (), Path("/x" * 300)),
-            "good": RefTrail(("main",), (), remote),
+            "odd": WatchedRefs(("main",), (tmp_path / "odd",)),
+            "long": WatchedRefs(("main",), (), Path("/x" * 300)),
+            "good": WatchedRefs(("main",), (), remote),
         }
     )
     hints.begin()

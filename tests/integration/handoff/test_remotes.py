@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from services.handoff.remotes import git
+from services.handoff.remotes import watcher
 from services.handoff.remotes.git import MARK, Git, GitFailed
 from services.handoff.remotes.mirror import ask_tips
 from shared.contract.commands import PhaseShow, Poll
@@ -22,6 +22,7 @@ from tests.fixtures.repositories import Clone, bare
 from tests.integration.handoff.station import Station
 
 Make = Callable[..., Station]
+ASK_TIMEOUT_S = 2.0
 ROLES = {"roles": {"build": "builder"}, "patterns": {"claim": {"to": "build"}}}
 
 
@@ -89,7 +90,7 @@ def test_a_remote_that_can_not_be_reached_is_told_once_and_again_when_it_answers
 
 
 def test_broken_remotes_delay_nobody(station: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git, "ASKS_WITHIN_S", 2.0)
+    monkeypatch.setattr(watcher, "ASK_TIMEOUT_S", ASK_TIMEOUT_S)
     well = bare(tmp_path / "well.git")
     clone = Clone(well, tmp_path / "work")
     clone.commit("begin")
@@ -105,7 +106,7 @@ def test_broken_remotes_delay_nobody(station: Make, tmp_path: Path, monkeypatch:
             pushed = time.monotonic()
             world.until(lambda count=number: len(world.of(WorkClaimed)) > count, "the commit")  # type: ignore[misc]
             waits.append(time.monotonic() - pushed)
-        assert min(waits) < git.ASKS_WITHIN_S, "it was asked while others hang"
+        assert min(waits) < ASK_TIMEOUT_S, "it was asked while others hang"
 
 
 def test_a_password_is_asked_of_nobody(tmp_path: Path) -> None:
@@ -147,13 +148,13 @@ def test_closing_ends_what_hangs_and_a_new_one_ends_what_a_killed_one_left(
         world.until(lambda: of_git(mirrors), "git hangs")
         with monkeypatch.context() as patch:
             patch.setattr(Git, "close", lambda _: None)  # it does not reach what runs, as after a kill
-            world.looker.close()
+            world.watcher.close()
         left = {process.pid for process in of_git(mirrors)}
         assert left
         world.restarts()
         world.until(lambda: of_git(mirrors), "it is asked anew")
         assert left.isdisjoint(process.pid for process in of_git(mirrors))
-        world.looker.close()
+        world.watcher.close()
         assert of_git(mirrors) == []
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.handoff.remotes.git import COMMIT_FORMAT, read_blobs, read_commits, read_tips, read_touches
+from services.handoff.remotes.git import COMMIT_FORMAT, read_blobs, read_commits, read_file_changes, read_tips
 from services.handoff.remotes.observation import HEAD, Commit, FileChange
 from tests.unit.handoff.samples import sha
 
@@ -122,12 +122,12 @@ def change(path: str, before: str, after: str, letter: str = "M") -> str:
 @pytest.mark.parametrize("path", ["a", "a b", "new\nline", "é/日本", ":100644", ONE, "tab\there", '"quoted"', "a\x1fb"])
 def test_a_path_may_be_any(path: str) -> None:
     text = ONE + "\0" + change(path, NOTHING, TWO, "A") + change("other", TWO, NOTHING, "D")
-    assert list(read_touches(text)) == [FileChange(ONE, path, TWO), FileChange(ONE, "other", None)]
+    assert list(read_file_changes(text)) == [FileChange(ONE, path, TWO), FileChange(ONE, "other", None)]
 
 
 def test_each_touch_is_of_the_commit_before_it() -> None:
     text = f"{ONE}\0{change('a', TWO, ONE)}{change('b', TWO, NOTHING)}{TWO}\0{LONG}\0{change('a', 'a' * 64, 'd' * 64)}"
-    assert list(read_touches(text)) == [
+    assert list(read_file_changes(text)) == [
         FileChange(ONE, "a", ONE),
         FileChange(ONE, "b", None),
         FileChange(LONG, "a", "d" * 64),
@@ -135,15 +135,15 @@ def test_each_touch_is_of_the_commit_before_it() -> None:
 
 
 def test_without_commits_there_are_only_touches() -> None:
-    assert list(read_touches(change("a", NOTHING, ONE))) == [FileChange("", "a", ONE)]
-    assert list(read_touches("")) == []
+    assert list(read_file_changes(change("a", NOTHING, ONE))) == [FileChange("", "a", ONE)]
+    assert list(read_file_changes("")) == []
 
 
 @given(st.integers(0, 400))
 def test_what_was_cut_off_is_read_as_far_as_it_goes(characters: int) -> None:
     """Of very much only the beginning is kept."""
     whole = f"{ONE}\0{change('inbox/a.md', NOTHING, ONE)}{change('inbox/b.md', TWO, NOTHING)}"
-    assert len(list(read_touches(whole[:characters]))) <= 2
+    assert len(list(read_file_changes(whole[:characters]))) <= 2
 
 
 def test_only_a_file_is_one() -> None:

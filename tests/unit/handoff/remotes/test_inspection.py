@@ -8,9 +8,9 @@ from services.handoff.remotes.inspection import is_news, needs_head, needs_mirro
 from services.handoff.remotes.observation import HEAD, Target
 from tests.unit.handoff.samples import BEFORE, TIP, watch
 
-NEW = {"is_known": False, "seen": None}
+NEW = {"is_known": False, "tip": None}
 GONE = {"is_gone": True}
-NEVER = {"is_gone": True, "seen": None}
+NEVER = {"is_gone": True, "tip": None}
 STATUS = {"statuses": ("STATUS.md",)}
 READ = {**STATUS, "knows_statuses": True}
 INBOX = {"inbox": ("inbox/*",)}
@@ -49,9 +49,9 @@ def test_each_way_a_branch_may_be_found(given: dict[str, Any], tip: str | None, 
     ("given", "head", "news"),
     [
         (NEVER, TIP, True),  # nothing was there at all
-        ({**NEVER, "before": BEFORE}, TIP, True),
-        ({**NEVER, "before": BEFORE}, BEFORE, False),
-        ({**NEVER, "before": BEFORE}, None, False),  # it points nowhere: what it was is still of the past
+        ({**NEVER, "head": BEFORE}, TIP, True),
+        ({**NEVER, "head": BEFORE}, BEFORE, False),
+        ({**NEVER, "head": BEFORE}, None, False),  # it points nowhere: what it was is still of the past
         (NEVER, None, False),
         (GONE, TIP, False),  # it was there once: it goes on from what was seen
     ],
@@ -70,9 +70,9 @@ def test_head_is_asked_for_only_while_a_branch_is_waited_for(given: dict[str, An
 @pytest.mark.parametrize(
     ("given", "tips", "needs"),
     [
-        ({**NEVER, "before": BEFORE}, {"main": TIP, HEAD: TIP}, True),
-        ({**NEVER, "before": BEFORE}, {"main": TIP, HEAD: None}, False),
-        ({**NEVER, "before": BEFORE}, {"main": None, HEAD: TIP}, False),
+        ({**NEVER, "head": BEFORE}, {"main": TIP, HEAD: TIP}, True),
+        ({**NEVER, "head": BEFORE}, {"main": TIP, HEAD: None}, False),
+        ({**NEVER, "head": BEFORE}, {"main": None, HEAD: TIP}, False),
         (NEVER, {"main": TIP, HEAD: TIP}, False),
         ({}, {"main": TIP}, False),
     ],
