@@ -1,4 +1,4 @@
-"""Takes a loop through its phases: begins them, has agents started, told and stopped, and ends the loop."""
+"""Takes a loop through its phases: begins and ends them, and has agents started, prompted and stopped."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -112,7 +112,8 @@ def next_phase(progress: PhaseProgress, rules: PhaseRules, now: float, who: str)
     if progress.number >= len(rules.names):
         ended = replace(progress, complete=True, since=_later(progress, now), at_once=True)
         return ended, [LoopFinished(f"ended by {who}")]
-    return _begin(progress, rules, progress.number + 1, f"asked for by {who}", now, by_person=True)
+    begun, change = _begin(progress, rules, progress.number + 1, f"asked for by {who}", now, by_person=True)
+    return begun, [change]
 
 
 def set_phase(
@@ -129,7 +130,8 @@ def set_phase(
         number = int(wanted)
     else:
         raise NoSuchPhase(f"there is no phase {wanted!r}; there are: {', '.join(names)}, or 1 to {len(names)}")
-    return _begin(progress, rules, number, f"asked for by {who}", now, by_person=True)
+    begun, change = _begin(progress, rules, number, f"asked for by {who}", now, by_person=True)
+    return begun, [change]
 
 
 def _step(progress: PhaseProgress, rules: PhaseRules, now: float) -> tuple[PhaseProgress, Change] | None:
@@ -137,14 +139,14 @@ def _step(progress: PhaseProgress, rules: PhaseRules, now: float) -> tuple[Phase
     if not names:
         return None
     if not progress.number:
-        return _only(_begin(progress, rules, 1, "the loop begins", now))
+        return _begin(progress, rules, 1, "the loop begins", now)
     if not progress.complete and progress.phase not in names and len(names) < progress.of:
         return _taken_out(progress, rules, now)
     progress = renumbered(progress, names)
     if progress.complete:
         if progress.number >= len(names):
             return None
-        return _only(_begin(progress, rules, progress.number + 1, "a phase was added", now))
+        return _begin(progress, rules, progress.number + 1, "a phase was added", now)
     fresh = [line for line in rules.done_lines(progress.number) if line not in progress.stale]
     if not fresh:
         return None
@@ -155,14 +157,14 @@ def _step(progress: PhaseProgress, rules: PhaseRules, now: float) -> tuple[Phase
         return replace(progress, reported_line=fresh[0]), PhaseFinished(progress.number, progress.phase, reason)
     if progress.number >= len(names):
         return replace(progress, complete=True, since=_later(progress, now), at_once=False), LoopFinished(reason)
-    return _only(_begin(progress, rules, progress.number + 1, reason, now))
+    return _begin(progress, rules, progress.number + 1, reason, now)
 
 
 def _taken_out(progress: PhaseProgress, rules: PhaseRules, now: float) -> tuple[PhaseProgress, Change]:
     """The phase is no longer declared: the one in its place begins."""
     reason = f"the phase {progress.phase!r} was taken out of the fleet file"
     if progress.number <= len(rules.names):
-        return _only(_begin(progress, rules, progress.number, reason, now))
+        return _begin(progress, rules, progress.number, reason, now)
     number = len(rules.names)
     ended = replace(
         progress, number=number, phase=rules.names[-1], complete=True, since=_later(progress, now), of=number
@@ -175,15 +177,10 @@ def _later(progress: PhaseProgress, now: float) -> float:
     return max(now, progress.since + 0.001)
 
 
-def _only(begun: tuple[PhaseProgress, list[Change]]) -> tuple[PhaseProgress, Change]:
-    progress, (change,) = begun
-    return progress, change
-
-
 def _begin(
     progress: PhaseProgress, rules: PhaseRules, number: int, reason: str, now: float, *, by_person: bool = False
-) -> tuple[PhaseProgress, list[Change]]:
+) -> tuple[PhaseProgress, Change]:
     stale = () if rules.names_its_phase and not by_person else tuple(rules.done_lines(number))
     phase = rules.names[number - 1]
     begun = PhaseProgress(number, phase, _later(progress, now), len(rules.names), stale=stale, at_once=by_person)
-    return begun, [PhaseBegun(number, phase, progress.phase or None, reason)]
+    return begun, PhaseBegun(number, phase, progress.phase or None, reason)

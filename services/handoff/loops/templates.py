@@ -14,12 +14,11 @@ ROLE_PROMPT = "{role_prompt}"
 
 def values_of(name: str, loop: Loop, number: int) -> dict[str, str]:
     """The values for every template of a loop; `number` is that of its phase, 0 for none."""
-    phase = loop.phases[number - 1].name if 0 < number <= len(loop.phases) else ""
     return {
         "loop": name,
         "branch": loop.branch,
         "remote": shown_remote(loop),
-        "phase": phase,
+        "phase": _phase_name(loop, number),
         "number": str(number) if number else "",
         "phases": str(len(loop.phases)),
         "status_file": status_path(loop, number) or "",
@@ -28,15 +27,15 @@ def values_of(name: str, loop: Loop, number: int) -> dict[str, str]:
 
 def status_path(loop: Loop, number: int) -> str | None:
     """The path of a phase's status file."""
-    if loop.status_file is None or not 0 < number <= len(loop.phases):
+    phase = _phase_name(loop, number)
+    if loop.status_file is None or not phase:
         return None
-    phase = loop.phases[number - 1].name
     return fill(loop.status_file, {"phase": as_id(phase), "number": str(number)})
 
 
 def done_pattern(loop: Loop, number: int) -> str:
     """The regular expression of the line that ends a phase."""
-    phase = loop.phases[number - 1].name if 0 < number <= len(loop.phases) else ""
+    phase = _phase_name(loop, number)
 
     def filled(found: re.Match[str]) -> str:
         if found[1] == "number":
@@ -51,12 +50,15 @@ def done_pattern(loop: Loop, number: int) -> str:
 
 
 def names_its_phase(loop: Loop) -> bool:
-    """Whether no two phases share a done line and a file."""
+    """Whether the done line or its file names the phase, and no two phases share both."""
     is_named = any(f"{{{key}}}" in text for key in ("phase", "number") for text in (loop.done, loop.status_file or ""))
-    numbers = range(1, len(loop.phases) + 1)
-    return is_named and len({(status_path(loop, each), done_pattern(loop, each)) for each in numbers}) == len(
-        loop.phases
-    )
+    count = len(loop.phases)
+    ends = {(status_path(loop, number), done_pattern(loop, number)) for number in range(1, count + 1)}
+    return is_named and len(ends) == count
+
+
+def _phase_name(loop: Loop, number: int) -> str:
+    return loop.phases[number - 1].name if 0 < number <= len(loop.phases) else ""
 
 
 def kickoff(template: str, role_prompts: Sequence[str], values: Mapping[str, str]) -> str:

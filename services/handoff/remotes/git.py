@@ -81,10 +81,10 @@ def reason_in(complaints: str) -> str:
 MARK = "MUSTER_HANDOFF"
 """The variable that marks our git processes; its value is the directory of the mirrors."""
 FIRST_ASK_TIMEOUT_S, ASK_TIMEOUT_S, WORK_TIMEOUT_S, FETCH_TIMEOUT_S = 6.0, 20.0, 120.0, 1800.0
-OUTPUT_BYTES_AT_MOST = 64 << 20
+OUTPUT_BYTES = 64 << 20
 
 OWN_VARIABLES: Mapping[str, str] = {
-    "LC_ALL": "C",  # its messages are parsed, and passed to people
+    "LC_ALL": "C",  # its messages are parsed, and shown to people
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "",  # empty, not unset: this disables core.askPass and SSH_ASKPASS too
     "SSH_ASKPASS_REQUIRE": "never",
@@ -135,14 +135,7 @@ class Git:
         argv = ["git", *SETTINGS, *arguments]
         try:
             ended = run(
-                argv,
-                self._env,
-                at,
-                stdin,
-                within_s,
-                self._cancelled,
-                at_most_bytes=OUTPUT_BYTES_AT_MOST,
-                ends_with_us=False,
+                argv, self._env, at, stdin, within_s, self._cancelled, at_most_bytes=OUTPUT_BYTES, ends_with_us=False
             )
         except FileNotFoundError as error:
             missing = "git is not on the PATH; install it" if at.is_dir() else f"{at} is gone"

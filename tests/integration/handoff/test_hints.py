@@ -1,4 +1,4 @@
-"""Who pushes on this machine is noticed at once, however seldom the remote is asked."""
+"""A push on this host is noticed at once, however seldom the remote is asked."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,14 +21,16 @@ def begun(world: Station) -> Station:
     return world
 
 
-def test_a_push_into_a_remote_on_this_disk_is_seen_at_once(station: Make, clone: Clone) -> None:
+def test_a_push_into_a_remote_on_this_disk_is_noticed_at_once(station: Make, clone: Clone) -> None:
     world = begun(station(**SELDOM))
     clone.commit("claim: x")
     clone.push()
     world.until(lambda: world.of(WorkClaimed), "the commit")
 
 
-def test_a_push_from_an_agents_clone_is_seen_whatever_the_remote_is(station: Make, clone: Clone, remote: Path) -> None:
+def test_a_push_from_an_agents_clone_is_noticed_whatever_the_remote_is(
+    station: Make, clone: Clone, remote: Path
+) -> None:
     world = begun(station({"builder": {"dir": "clone"}, "reviewer": {}}, **{**SELDOM, "remote": f"file://{remote}"}))
     git(remote, "pack-refs", "--all")
     clone.commit("claim: x")
@@ -36,7 +38,7 @@ def test_a_push_from_an_agents_clone_is_seen_whatever_the_remote_is(station: Mak
     world.until(lambda: world.of(WorkClaimed), "the commit")
 
 
-def test_a_remote_is_asked_at_once_when_somebody_says_so(station: Make, clone: Clone) -> None:
+def test_a_remote_is_asked_at_once_on_a_poll_command(station: Make, clone: Clone) -> None:
     world = station(**SELDOM)
     world.until(world.branch, "the first look")
     clone.commit("claim: x")
@@ -46,7 +48,7 @@ def test_a_remote_is_asked_at_once_when_somebody_says_so(station: Make, clone: C
     assert world.reply(Poll(loop="other")).code == "unknown_loop"
 
 
-def test_a_further_work_tree_has_its_refs_where_its_repository_has_them(clone: Clone, tmp_path: Path) -> None:
+def test_a_linked_work_tree_has_its_refs_in_its_repository(clone: Clone, tmp_path: Path) -> None:
     git(clone.path, "worktree", "add", "--quiet", str(tmp_path / "further"))
     git(clone.path, "fetch", "--quiet", "origin")
     refs = WatchedRefs(("main",), (tmp_path / "further", tmp_path / "none", Path("/proc/1/root")))

@@ -1,4 +1,4 @@
-"""Files that are messages: which ones changed, who is told, and that patterns mean what they mean to git."""
+"""Inbox files: which ones changed, which agents get a message, and that patterns mean what they mean to git."""
 
 import subprocess
 from pathlib import Path
@@ -31,7 +31,7 @@ def changes(seen: BranchObservation, given: Loop = INBOX) -> list[tuple[str, str
 # --- what became of a file ---
 
 
-def test_a_file_that_changed_is_told_to_its_reader() -> None:
+def test_a_changed_inbox_file_is_sent_to_its_reader() -> None:
     found = news(observation([CAME], file_changes=(file_change(PATH),), files={PATH: "b1"}))
     assert found.events == [
         InboxChanged(loop="app", path=PATH, change="changed", branch="main", commit=CAME.sha, author="Ada", to=["bob"])
@@ -40,7 +40,7 @@ def test_a_file_that_changed_is_told_to_its_reader() -> None:
     assert found.messages == [OutgoingMessage("bob", said, outlives_phase=True)]
 
 
-def test_a_file_that_is_gone_was_read_and_nobody_is_pinged() -> None:
+def test_a_deleted_inbox_file_was_read_and_no_message_is_sent() -> None:
     found = news(observation([CAME], file_changes=(file_change(PATH, None),), files={PATH: None}))
     assert ([event.change for event in found.events], found.messages) == (["consumed"], [])
     assert found.events[0].to == ["bob"]
@@ -60,27 +60,29 @@ def test_a_file_that_is_gone_was_read_and_nobody_is_pinged() -> None:
         ([None], {PATH: "b1"}, "changed"),
     ],
 )
-def test_what_it_is_in_the_end_counts(blobs: list[str | None], files: dict[str, str | None], expected: str) -> None:
+def test_the_final_state_of_an_inbox_file_counts(
+    blobs: list[str | None], files: dict[str, str | None], expected: str
+) -> None:
     file_changes = tuple(file_change(PATH, blob, by=10 + place) for place, blob in enumerate(blobs))
     commits = [commit(10 + place) for place in range(len(blobs))]
     assert changes(observation(commits, file_changes=file_changes, files=files)) == [(PATH, expected)]
 
 
-def test_who_touched_it_last_wrote_it() -> None:
+def test_the_last_commit_that_changed_an_inbox_file_is_its_author() -> None:
     commits = [commit(10, author="Ada"), commit(11, author="Bo"), commit(12, author="Cy")]
     file_changes = (file_change(PATH, "b1", by=10), file_change(PATH, "b2", by=11))
     (event,) = news(observation(commits, file_changes=file_changes, files={PATH: "b2"})).events
     assert (event.author, event.commit) == ("Bo", sha(11))
 
 
-def test_one_that_no_new_commit_touched_is_of_its_writer_or_came_with_the_newest() -> None:
+def test_an_inbox_file_that_no_new_commit_changed_is_of_its_last_commit_or_the_newest() -> None:
     by_merge = observation([CAME], files={PATH: "b1"})
     assert news(by_merge).events[0].commit == CAME.sha
     known = observation([CAME], files={PATH: "b1"}, last_commits={PATH: commit(3, author="Bo")})
     assert news(known).events[0].author == "Bo"
 
 
-def test_mail_that_is_there_at_the_first_look_is_told() -> None:
+def test_inbox_files_that_are_there_at_the_first_observation_are_reported() -> None:
     first = observation(watch=watch(is_known=False, tip=None), files={PATH: "b1"}, last_commits={PATH: commit(3)})
     assert [(event.path, event.commit) for event in news(first).events] == [(PATH, sha(3))]
     unknown = observation(watch=watch(is_known=False, tip=None), files={PATH: "b1"})
@@ -88,13 +90,13 @@ def test_mail_that_is_there_at_the_first_look_is_told() -> None:
     assert (event.author, event.commit) == ("somebody", TIP)
 
 
-def test_a_branch_that_was_rewritten_brings_only_what_is_other_than_before() -> None:
+def test_a_rewritten_branch_brings_only_files_that_differ() -> None:
     file_changes = (file_change(PATH), file_change("inbox/rita.md"))
     seen = observation([CAME], rewritten=True, file_changes=file_changes, files={"inbox/rita.md": "b1"})
     assert changes(seen) == [("inbox/rita.md", "changed")]
 
 
-def test_a_file_that_is_nobodys_is_passed_over() -> None:
+def test_a_file_that_no_pattern_matches_is_ignored() -> None:
     paths = ["inbox/sub/x.md", "inbox/x.txt", "x/inbox/x.md", "STATUS.md", "INBOX/x.md"]
     assert changes(observation([CAME], files=dict.fromkeys(paths, "b1"))) == []
 
@@ -102,12 +104,12 @@ def test_a_file_that_is_nobodys_is_passed_over() -> None:
 # --- who reads it ---
 
 
-def test_the_first_pattern_that_fits_says_whose_it_is() -> None:
+def test_the_first_pattern_that_matches_names_the_reader() -> None:
     found = news(observation([CAME], files={PATH: "b1", "inbox/rita.md": "b2"}))
     assert [(event.path, event.to) for event in found.events] == [(PATH, ["bob"]), ("inbox/rita.md", ["rita"])]
 
 
-def test_several_readers_are_told_each_in_its_own_words() -> None:
+def test_each_of_several_readers_gets_a_text_of_its_own() -> None:
     given = loop(inbox={"all.md": {"to": ["builder", "reviewer", "zoe"], "text": "{role}/{agent}: {path} {subject}"}})
     found = news(observation([commit(subject="note {path}")], files={"all.md": "b1"}), given)
     assert [message.text for message in found.messages] == [
@@ -172,7 +174,7 @@ def test_a_pattern_means_what_it_means_to_git(repository: Path, pattern: str) ->
 
 
 @pytest.mark.parametrize("pattern", ["**/a.md", "**/*.md", "inbox/**", "inbox/*"])
-def test_it_does_so_for_names_over_two_lines(repository: Path, pattern: str) -> None:
+def test_a_pattern_means_the_same_as_to_git_for_names_with_a_line_break(repository: Path, pattern: str) -> None:
     taken = {path for path in ODD_PATHS if glob_pattern(pattern).fullmatch(path)}
     assert taken == listed(repository, pattern) & {*ODD_PATHS}
 
@@ -184,7 +186,7 @@ def test_every_pattern_can_be_read_and_only_two_stars_reach_into_a_directory(pat
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="*?[]\\"), min_size=1))
-def test_a_path_without_stars_is_itself_and_no_other(path: str) -> None:
+def test_a_path_without_stars_matches_only_itself(path: str) -> None:
     assert glob_pattern(path).fullmatch(path)
     assert not glob_pattern(path).fullmatch(f"{path}x")
     assert not glob_pattern(path).fullmatch(f"x/{path}")

@@ -1,4 +1,4 @@
-"""Which commits become events and messages, to whom, and in which words."""
+"""Which commits become events and messages, for which agents, and with which text."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -55,7 +55,7 @@ def test_commits_are_known_by_the_name_of_the_pattern(subject: str, matches: boo
     assert len(of(subject, CLAIM).events) == matches
 
 
-def test_a_name_is_a_name_and_no_regular_expression() -> None:
+def test_the_name_of_a_pattern_is_not_a_regular_expression() -> None:
     patterns: Patterns = {"a-b_c": {"to": "builder"}}
     assert len(of("a-b_c: done", patterns).events) == 1
     assert of("a-bxc: done", patterns).events == []
@@ -71,7 +71,7 @@ def test_a_regular_expression_is_searched_as_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("pattern", "kind"), [("claim", WorkClaimed), ("review", WorkReviewed), ("gate", CommitMatched)]
 )
-def test_what_kind_of_event_it_is_tells_the_name_of_the_pattern(
+def test_the_name_of_the_pattern_decides_the_kind_of_event(
     pattern: str, kind: type[WorkClaimed | WorkReviewed | CommitMatched]
 ) -> None:
     made = commit(subject=f"{pattern}: done", committed=1_700_000_000)
@@ -99,7 +99,7 @@ def test_one_commit_may_match_several_patterns_and_has_one_key() -> None:
 # --- to whom ---
 
 
-def test_a_role_is_its_player_and_an_agent_is_itself() -> None:
+def test_a_role_stands_for_its_agent_and_an_agent_for_itself() -> None:
     given = loop(roles={"builder": "bob", "tester": "bob", "reviewer": "rita"})
     assert recipients(given, ["builder", "tester", "bob", "zoe", "reviewer"]) == ["bob", "zoe", "rita"]
 
@@ -108,13 +108,13 @@ def test_a_role_comes_before_an_agent_of_the_same_name() -> None:
     assert recipients(loop(roles={"rita": "bob", "bob": "rita"}), ["rita"]) == ["bob"]
 
 
-def test_who_is_named_twice_is_told_once() -> None:
+def test_an_agent_that_is_named_twice_gets_one_message() -> None:
     found = of("claim: x", {"claim": {"to": ["builder", "bob", "reviewer"]}})
     assert [message.agent for message in found.messages] == ["bob", "rita"]
     assert [event.to for event in found.events] == [["bob", "rita"]]
 
 
-def test_the_role_that_is_filled_in_is_the_one_that_is_meant() -> None:
+def test_the_role_in_a_message_is_the_one_that_it_was_sent_to() -> None:
     given = loop(roles={"builder": "bob", "tester": "bob"})
     assert role_of(given, "bob", ["tester"]) == "tester"
     assert role_of(given, "bob", ["zoe", "builder", "tester"]) == "builder"
@@ -133,7 +133,7 @@ def test_a_message_says_what_its_template_asks_for() -> None:
     assert message == OutgoingMessage("rita", said, outlives_phase=False)
 
 
-def test_what_is_filled_in_is_not_filled_again() -> None:
+def test_a_value_that_was_filled_in_is_not_filled_again() -> None:
     (message,) = of("claim: {author} {sha} {x} {", CLAIM).messages
     assert message.text == f"Ada committed {sha(10)[:10]}: claim: {{author}} {{sha}} {{x}} {{"
 
@@ -147,7 +147,7 @@ def test_a_huge_subject_is_cut() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, -(10**12), 2**31, 2**63, -(2**63), 10**30, 253_402_300_800])
-def test_a_commit_may_say_any_time(seconds: int) -> None:
+def test_a_commit_may_claim_any_time(seconds: int) -> None:
     (event,) = matched(observation([commit(committed=seconds)]), loop(patterns=CLAIM)).events
     assert isinstance(event, WorkClaimed)
     try:

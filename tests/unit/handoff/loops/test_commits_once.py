@@ -22,7 +22,7 @@ def many(count: int, subject: str = "claim: part") -> list[Commit]:
 # --- once ---
 
 
-def test_what_was_told_is_not_told_again() -> None:
+def test_a_reported_commit_is_not_reported_again() -> None:
     old, new = commit(1), commit(2)
     found = matched(observation([old, new]), loop(patterns=CLAIM), old.key)
     assert ([message.text for message in found.messages], found.keys) == (
@@ -39,13 +39,13 @@ def test_a_commit_that_was_rebased_is_the_same_one() -> None:
 
 
 @pytest.mark.parametrize("other", [{"author": "Bo"}, {"email": "b@b"}, {"authored": 6}, {"subject": "claim: x"}])
-def test_a_commit_by_another_or_of_another_time_or_subject_is_another(other: dict[str, Any]) -> None:
+def test_a_commit_with_another_author_time_or_subject_is_another_commit(other: dict[str, Any]) -> None:
     before, after = commit(1, authored=5), commit(**{"number": 2, "authored": 5, **other})
     assert before.key != after.key
     assert len(matched(observation([after], dropped_keys=frozenset({before.key})), loop(patterns=CLAIM)).events) == 1
 
 
-def test_only_what_matches_is_carried() -> None:
+def test_only_commits_that_match_are_carried() -> None:
     old = commit(1, "fix: typo")
     assert matched(observation([old]), loop(patterns=CLAIM), old.key).carried == 0
 
@@ -53,13 +53,13 @@ def test_only_what_matches_is_carried() -> None:
 # --- many ---
 
 
-def test_a_few_are_told_one_by_one() -> None:
+def test_a_few_commits_are_reported_one_by_one() -> None:
     found = matched(observation(many(REPORTED_SINGLY_AT_MOST)), loop(patterns=CLAIM))
     assert [event.kind for event in found.events] == ["claim"] * REPORTED_SINGLY_AT_MOST
     assert len(found.messages) == REPORTED_SINGLY_AT_MOST
 
 
-def test_more_are_one_event_and_one_message_to_each_agent() -> None:
+def test_more_commits_are_one_event_and_one_message_to_each_agent() -> None:
     commits = [*many(REPORTED_SINGLY_AT_MOST), commit(50, "review: fine"), commit(51, "fix: typo")]
     found = matched(observation(commits, total=500), loop(patterns=BOTH))
     assert found.events == [
@@ -94,7 +94,7 @@ def test_a_commit_that_matches_twice_is_one_commit_in_the_summary() -> None:
     assert len(set(message.text.split("\n"))) == 1 + SHOWN_IN_SUMMARY
 
 
-def test_what_was_told_before_is_not_counted_among_many() -> None:
+def test_commits_that_were_reported_before_are_not_counted_among_many() -> None:
     commits = many(REPORTED_SINGLY_AT_MOST + 1)
     assert len(matched(observation(commits), loop(patterns=CLAIM), commits[0].key).events) == REPORTED_SINGLY_AT_MOST
 
@@ -103,7 +103,7 @@ def test_what_was_told_before_is_not_counted_among_many() -> None:
     st.lists(st.tuples(st.sampled_from(["claim: a", "review: b", "fix: c"]), st.integers(0, 3)), max_size=25),
     st.sets(st.integers(0, 24)),
 )
-def test_whatever_comes_each_match_is_told_or_was(made: list[tuple[str, int]], before: set[int]) -> None:
+def test_each_match_is_reported_now_or_was_before(made: list[tuple[str, int]], before: set[int]) -> None:
     commits = [commit(number, subject, authored=when) for number, (subject, when) in enumerate(made)]
     reported = {commits[place].key for place in before if place < len(commits)}
     found = matched(observation(commits), loop(patterns=BOTH), *reported)

@@ -1,5 +1,5 @@
-"""Whatever the spawner answers and whenever: each message is said once, or it waits, or its end is told; and in order,
-but for those that were refused alone."""
+"""Whatever the spawner answers and whenever: each message is sent once, waits, or is dropped with a report; and in
+order, but for those that were refused alone."""
 
 from dataclasses import dataclass, field
 
@@ -63,7 +63,7 @@ class Life:
 
 
 @given(st.lists(STEPS, max_size=60))
-def test_no_message_is_lost_or_said_twice_or_out_of_order(steps: list[tuple[str, str, bool, float, bool]]) -> None:
+def test_no_message_is_lost_or_sent_twice_or_out_of_order(steps: list[tuple[str, str, bool, float, bool]]) -> None:
     life = Life()
     for what, answer, runs, passes, restarts in steps:
         life.now += passes
@@ -82,7 +82,7 @@ def test_no_message_is_lost_or_said_twice_or_out_of_order(steps: list[tuple[str,
 
 
 @given(st.lists(STEPS, max_size=40))
-def test_in_the_end_who_takes_all_has_all(steps: list[tuple[str, str, bool, float, bool]]) -> None:
+def test_an_agent_that_takes_every_text_gets_every_message(steps: list[tuple[str, str, bool, float, bool]]) -> None:
     life = Life()
     for what, answer, runs, passes, _ in steps:
         life.now += min(passes, 60.0)

@@ -61,7 +61,7 @@ def test_only_a_line_that_is_new_ends_a_phase(progress: PhaseProgress, lines: li
     assert changes_of(progress, rules(lines)) == expected
 
 
-def test_what_a_person_asked_for_at_once_is_of_that_phase_only() -> None:
+def test_the_next_phase_does_not_inherit_at_once() -> None:
     assert not decide(replace(PLAN, at_once=True), rules([LINE]), NOW)[0].at_once
     assert not decide(replace(SHIP, at_once=True), rules([LINE]), NOW)[0].at_once
 
@@ -69,7 +69,7 @@ def test_what_a_person_asked_for_at_once_is_of_that_phase_only() -> None:
 # --- lines of earlier phases ---
 
 
-def test_a_line_that_stood_there_when_the_phase_began_counts_after_it_was_gone() -> None:
+def test_a_stale_line_counts_after_it_was_removed() -> None:
     begun, _ = decide(PLAN, rules([LINE]), NOW)
     assert changes_of(begun, rules([LINE])) == []
     gone = without_removed_lines(begun, [])
@@ -77,7 +77,7 @@ def test_a_line_that_stood_there_when_the_phase_began_counts_after_it_was_gone()
     assert changes_of(gone, rules([LINE])) == ["began ship"]
 
 
-def test_only_the_lines_that_were_gone_count_again() -> None:
+def test_only_the_lines_that_were_removed_count_again() -> None:
     begun = replace(BUILD, stale=(LINE, OTHER))
     after = without_removed_lines(begun, [OTHER, "STATUS: DONE at last"])
     assert after == replace(BUILD, stale=(OTHER,))
@@ -85,7 +85,7 @@ def test_only_the_lines_that_were_gone_count_again() -> None:
     assert changes_of(after, rules([OTHER, LINE])) == ["began ship"]
 
 
-def test_a_course_that_nothing_happened_to_stays_the_same() -> None:
+def test_progress_that_nothing_changes_stays_the_same_object() -> None:
     begun = replace(BUILD, stale=(LINE,))
     assert without_removed_lines(begun, [LINE, OTHER]) is begun
 
@@ -100,7 +100,7 @@ def test_several_phases_may_be_done_at_once_where_lines_name_them() -> None:
     assert [each.was for each in changes if isinstance(each, PhaseBegun)] == [None, "plan", "build"]
 
 
-def test_all_of_them_may_be_done_at_once() -> None:
+def test_all_phases_may_be_done_at_once() -> None:
     progress, changes = decide(PLAN, rules({1: [LINE], 2: [LINE], 3: [LINE]}, names_its_phase=True), NOW)
     assert kinds(changes) == ["began build", "began ship", "completed"]
     assert progress.complete
@@ -114,7 +114,7 @@ def test_where_lines_name_no_phase_one_line_ends_one_phase() -> None:
     assert changes_of(PLAN, rules([LINE, OTHER])) == ["began build"]
 
 
-def test_phases_that_begin_in_one_moment_are_told_apart_by_when() -> None:
+def test_phases_that_begin_at_the_same_time_differ_in_since() -> None:
     first, _ = decide(PhaseProgress(), rules(names_its_phase=True), NOW)
     second, _ = decide(first, rules({1: [LINE]}, names_its_phase=True), NOW)
     assert second.since > first.since
@@ -122,7 +122,7 @@ def test_phases_that_begin_in_one_moment_are_told_apart_by_when() -> None:
     assert set_back.since > NOW + 3600
 
 
-def test_a_loop_that_is_complete_in_the_moment_that_its_last_phase_began_is_so_since_later() -> None:
+def test_a_loop_that_completes_as_its_last_phase_begins_is_complete_since_later() -> None:
     given = rules({1: [LINE], 2: [LINE], 3: [LINE]}, names_its_phase=True)
     begun, _ = decide(PLAN, replace(given, done_lines={1: [LINE], 2: [LINE], 3: []}.__getitem__), NOW)
     over, _ = decide(begun, given, NOW)
@@ -133,7 +133,7 @@ def test_a_loop_that_is_complete_in_the_moment_that_its_last_phase_began_is_so_s
 # --- where people go on ---
 
 
-def test_a_phase_that_people_end_is_told_done_once() -> None:
+def test_a_phase_that_people_end_is_reported_done_once() -> None:
     by_people = rules([LINE], advance=False)
     progress, changes = decide(PLAN, by_people, NOW)
     assert progress == replace(PLAN, reported_line=LINE)
@@ -141,17 +141,17 @@ def test_a_phase_that_people_end_is_told_done_once() -> None:
     assert decide(progress, by_people, NOW + 60) == (progress, [])
 
 
-def test_another_line_is_told_too_and_stale_ones_are_not() -> None:
+def test_another_done_line_is_reported_too_but_a_stale_one_is_not() -> None:
     progress, _ = decide(PLAN, rules([LINE], advance=False), NOW)
     assert changes_of(progress, rules([OTHER], advance=False)) == ["done"]
     assert changes_of(replace(PLAN, stale=(LINE,)), rules([LINE], advance=False)) == []
 
 
-def test_the_last_phase_is_not_completed_by_itself_either() -> None:
+def test_the_last_phase_too_waits_for_people_where_they_decide() -> None:
     progress, changes = decide(SHIP, rules([LINE], advance=False), NOW)
     assert (kinds(changes), progress.complete) == (["done"], False)
 
 
-def test_who_leaves_it_to_the_file_later_goes_on_by_the_line_that_was_told() -> None:
+def test_a_reported_line_begins_the_next_phase_when_advance_is_switched_on() -> None:
     progress, _ = decide(PLAN, rules([LINE], advance=False), NOW)
     assert changes_of(progress, rules([LINE])) == ["began build"]

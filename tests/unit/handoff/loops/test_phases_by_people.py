@@ -1,4 +1,4 @@
-"""`muster phase next` and `set`: what people may ask for, and what they are told when they may not."""
+"""`muster phase next` and `set`: what people may ask for, and the reason when they may not."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def test_a_person_ends_the_last_phase() -> None:
     assert decide(progress, rules([LINE]), NOW + 1) == (progress, [])
 
 
-def test_a_person_goes_on_where_that_is_left_to_people() -> None:
+def test_a_person_begins_the_next_phase_where_that_is_left_to_people() -> None:
     waits, _ = decide(PLAN, rules([LINE], advance=False), NOW)
     progress, _ = next_phase(waits, rules([LINE], advance=False), NOW, "ada")
     assert (progress.number, progress.reported_line, progress.stale) == (2, "", (LINE,))
@@ -57,7 +57,7 @@ def test_after_the_last_phase_there_is_no_next_one() -> None:
         next_phase(OVER, rules(), NOW, "ada")
 
 
-def test_a_loop_without_phases_has_none_to_go_to() -> None:
+def test_a_loop_without_phases_has_no_next_phase() -> None:
     with pytest.raises(NoSuchPhase, match="this loop has no phases"):
         next_phase(BUILD, rules(names=()), NOW, "ada")
     with pytest.raises(NoSuchPhase, match="this loop has no phases"):
@@ -75,14 +75,14 @@ def test_a_phase_is_set_by_its_name_or_number(progress: PhaseProgress, wanted: s
     assert (change.number, change.phase, change.was) == (number, after.phase, progress.phase or None)
 
 
-def test_a_name_that_is_a_number_is_a_name() -> None:
+def test_a_phase_whose_name_is_a_number_is_found_by_name() -> None:
     assert set_phase(PLAN, rules(names=("a", "1", "c")), "1", NOW, "ada")[0].number == 2
 
 
 @pytest.mark.parametrize(
     "wanted", ["", "0", "4", "-1", "+1", "1.0", " 1", "Plan", "²", "٣", "rest", "9" * 200, "0000004", "0000019", "1e0"]
 )
-def test_a_phase_that_is_not_there_is_refused_with_those_that_are(wanted: str) -> None:
+def test_an_unknown_phase_is_refused_with_a_list_of_the_phases(wanted: str) -> None:
     with pytest.raises(NoSuchPhase, match=r"there are: plan, build, ship, or 1 to 3") as refusal:
         set_phase(PLAN, rules(), wanted, NOW, "ada")
     assert f"there is no phase {wanted!r}" in str(refusal.value)
@@ -90,7 +90,7 @@ def test_a_phase_that_is_not_there_is_refused_with_those_that_are(wanted: str) -
 
 @pytest.mark.parametrize("names_its_phase", [False, True])
 @pytest.mark.parametrize("progress", [SHIP, OVER])
-def test_a_phase_that_is_set_back_does_not_end_by_the_line_that_ended_it_before(
+def test_a_phase_that_is_set_again_does_not_end_by_its_earlier_line(
     progress: PhaseProgress, names_its_phase: bool
 ) -> None:
     given = rules({1: [LINE], 2: [LINE]}, names_its_phase=names_its_phase)

@@ -15,7 +15,7 @@ def test_a_phase_that_is_added_resumes_a_loop_that_was_complete() -> None:
     assert changes == [PhaseBegun(4, "sell", "ship", "a phase was added")]
 
 
-def test_several_that_are_added_come_one_after_the_other() -> None:
+def test_phases_that_are_added_come_one_after_the_other() -> None:
     assert changes_of(OVER, rules([LINE], (*NAMES, "sell", "rest"))) == ["began sell"]
     assert changes_of(OVER, rules({4: [LINE]}, (*NAMES, "sell", "rest"), names_its_phase=True)) == [
         "began sell",
@@ -53,17 +53,17 @@ def test_a_loop_whose_phases_are_edited_goes_on_from_the_phase_it_is_in() -> Non
 
 
 @pytest.mark.parametrize("names", [("plan", "build", "sail"), ("build", "ship"), ("think", *NAMES), ("plan", "build")])
-def test_a_loop_that_is_complete_stays_so_when_phases_are_renamed_removed_or_put_before(names: tuple[str, ...]) -> None:
+def test_a_complete_loop_stays_complete_when_phases_are_renamed_removed_or_put_before(names: tuple[str, ...]) -> None:
     assert changes_of(OVER, rules([OTHER], names)) == []
 
 
-def test_a_phase_that_is_taken_out_is_left_for_what_took_its_place() -> None:
+def test_a_phase_that_is_no_longer_declared_is_left_for_the_one_in_its_place() -> None:
     assert changes_of(BUILD, rules(names=("plan", "ship"))) == ["began ship"]
     progress, changes = decide(SHIP, rules(names=("plan", "build")), NOW)
     assert (progress.complete, progress.number, progress.phase, kinds(changes)) == (True, 2, "build", ["completed"])
     assert changes_of(progress, rules(names=("plan", "build", "sell"))) == ["began sell"]
 
 
-def test_a_loop_that_lost_phases_after_it_was_complete_resumes_with_one_that_is_added_then() -> None:
+def test_a_complete_loop_that_lost_phases_resumes_with_one_that_is_added_later() -> None:
     shorter, _ = decide(OVER, rules(names=("plan", "build")), NOW)
     assert changes_of(renumbered(shorter, ("plan", "build")), rules(names=("plan", "build", "sell"))) == ["began sell"]

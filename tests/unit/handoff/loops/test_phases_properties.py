@@ -1,4 +1,4 @@
-"""What holds of every progress, whatever the status files say and however the fleet file is edited."""
+"""What holds for all progress, whatever the status files say and however the fleet file is edited."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -53,7 +53,7 @@ def test_a_decision_ends_and_deciding_again_changes_nothing(progress: PhaseProgr
 
 
 @given(PROGRESSES, RULES)
-def test_the_phase_is_one_that_is_declared_and_is_called_as_it_is(progress: PhaseProgress, given: PhaseRules) -> None:
+def test_the_phase_is_a_declared_one_with_its_declared_name(progress: PhaseProgress, given: PhaseRules) -> None:
     after = renumbered(decide(progress, given, NOW)[0], given.names)
     if given.names and not after.complete:
         assert 1 <= after.number <= len(given.names)
@@ -61,9 +61,7 @@ def test_the_phase_is_one_that_is_declared_and_is_called_as_it_is(progress: Phas
 
 
 @given(PROGRESSES, RULES)
-def test_each_phase_that_begins_is_told_by_its_name_with_the_one_before_it(
-    progress: PhaseProgress, given: PhaseRules
-) -> None:
+def test_each_phase_that_begins_is_reported_with_the_one_before_it(progress: PhaseProgress, given: PhaseRules) -> None:
     after, changes = decide(progress, given, NOW)
     was = renumbered(progress, given.names).phase or None
     begun = [each for each in changes if isinstance(each, PhaseBegun)]
@@ -78,20 +76,20 @@ def test_each_phase_that_begins_is_told_by_its_name_with_the_one_before_it(
 
 
 @given(PROGRESSES, RULES)
-def test_what_is_complete_with_nothing_added_stays_complete(progress: PhaseProgress, given: PhaseRules) -> None:
+def test_a_complete_loop_without_new_phases_stays_complete(progress: PhaseProgress, given: PhaseRules) -> None:
     over = replace(progress, complete=True, number=len(given.names), phase="".join(given.names[-1:]))
     if given.names:
         assert decide(over, given, NOW) == (over, [])
 
 
 @given(PROGRESSES, NAMES)
-def test_placing_a_course_twice_is_placing_it_once(progress: PhaseProgress, names: Sequence[str]) -> None:
+def test_renumbering_twice_is_renumbering_once(progress: PhaseProgress, names: Sequence[str]) -> None:
     once = renumbered(progress, names)
     assert renumbered(once, names) == once
 
 
 @given(PROGRESSES, RULES, st.sampled_from([*"abcdefg", *"0123456789"]))
-def test_who_sets_a_phase_is_in_it_until_something_new_is_said(
+def test_a_phase_that_a_person_set_lasts_until_a_new_line(
     progress: PhaseProgress, given: PhaseRules, wanted: str
 ) -> None:
     try:
@@ -121,7 +119,7 @@ EDITS = st.tuples(NAMES.filter(bool), st.dictionaries(st.integers(1, 5), LINES),
 
 
 @given(st.lists(EDITS, max_size=12), st.booleans(), st.booleans())
-def test_over_a_whole_life_what_changes_is_told_and_nothing_else(
+def test_every_change_is_reported_and_nothing_else_over_any_sequence_of_edits(
     life: list[tuple[list[str], Mapping[int, Sequence[str]], float]], names_its_phase: bool, advance: bool
 ) -> None:
     progress, now = PhaseProgress(), NOW

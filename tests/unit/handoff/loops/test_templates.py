@@ -15,7 +15,7 @@ PLAN = phases("Plan it", "Build it")
 # --- what templates may say ---
 
 
-def test_a_template_may_say_where_the_loop_is() -> None:
+def test_a_template_may_name_the_loops_phase_and_branch() -> None:
     given = loop(branch="work", phases=PLAN, status_file="docs/{number}-{phase}.md")
     assert values_of("app", given, 2) == {
         "loop": "app",
@@ -28,12 +28,12 @@ def test_a_template_may_say_where_the_loop_is() -> None:
     }
 
 
-def test_a_loop_that_is_in_no_phase_says_nothing_of_one() -> None:
+def test_a_loop_in_no_phase_has_no_phase_values() -> None:
     values = values_of("app", loop(), 0)
     assert (values["phase"], values["number"], values["phases"], values["status_file"]) == ("", "", "0", "")
 
 
-def test_a_loop_that_is_in_no_phase_makes_up_no_status_file() -> None:
+def test_a_loop_in_no_phase_has_no_status_file() -> None:
     given = loop(phases=PLAN, status_file="docs/{number}-{phase}.md")
     assert values_of("app", given, 0)["status_file"] == ""
 
@@ -73,13 +73,13 @@ def test_a_line_names_its_phase_by_itself_or_by_its_file(done: str, status_file:
 
 
 @pytest.mark.parametrize("names", [("设计", "实现"), ("Build: API", "build api"), ("a" * 64 + "1", "a" * 64 + "2")])
-def test_a_file_that_two_phases_share_names_neither(names: tuple[str, str]) -> None:
+def test_a_status_file_that_two_phases_share_names_neither(names: tuple[str, str]) -> None:
     """Else what ends the first ends the second too, in the same moment."""
     given = loop(phases=phases(*names), status_file="{phase}.md")
     assert status_path(given, 1) != status_path(given, 2) or not names_its_phase(given)
 
 
-def test_a_line_is_that_of_its_phase_word_by_word() -> None:
+def test_a_done_line_names_its_phase_as_whole_words() -> None:
     given = loop(phases=phases("A+ (b)", "c"), done=r"^{number}: {phase}.{0,3}$")
     assert [bool(re.search(done_pattern(given, 2), line)) for line in ("2: c", "2: c!!!", "12: c", "2: cc")] == [
         *(True, True),
@@ -100,7 +100,7 @@ NAMES = st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"]), min_siz
 
 
 @given(NAMES, st.sampled_from(["^{phase}: DONE", "(?x) ^{phase}:", "(?i){phase}:", "^({phase}):"]))
-def test_a_line_can_be_found_by_any_name(name: str, done: str) -> None:
+def test_a_done_line_can_be_found_by_any_phase_name(name: str, done: str) -> None:
     found = re.compile(done_pattern(loop(phases=phases(name), done=done), 1)).search(f"{name}: DONE")
     assert found is not None
 
@@ -139,7 +139,7 @@ def test_a_first_prompt_is_that_of_the_roles_and_then_that_of_the_phase(
     assert kickoff(template, role_prompts, values) == expected
 
 
-def test_what_is_filled_in_is_not_filled_again() -> None:
+def test_a_value_that_was_filled_in_is_not_filled_again() -> None:
     given = loop(phases=phases("{agent} and {role_prompt}"))
     values = {**values_of("app", given, 1), "agent": "bob"}
     assert kickoff("{phase}", ["You build."], values) == "You build.\n\n{agent} and {role_prompt}"

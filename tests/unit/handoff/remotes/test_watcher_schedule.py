@@ -18,7 +18,7 @@ def waits(poll_s: float, failures: int) -> list[float]:
     return found
 
 
-def test_one_that_answers_is_asked_again_after_its_time() -> None:
+def test_a_remote_that_answers_is_asked_again_after_its_interval() -> None:
     assert PollSchedule(NOW, failures=9).succeeded(NOW, 20) == PollSchedule(NOW + 20, failures=0)
 
 
@@ -31,18 +31,18 @@ def test_one_that_answers_is_asked_again_after_its_time() -> None:
         (3_600.0, [FIRST_RETRY_S, 3_600.0, 3_600.0]),
     ],
 )
-def test_one_that_fails_is_asked_again_soon_and_then_less_often(poll_s: float, expected: list[float]) -> None:
+def test_a_remote_that_fails_is_asked_again_soon_and_then_less_often(poll_s: float, expected: list[float]) -> None:
     assert waits(poll_s, len(expected)) == expected
 
 
-def test_failures_are_counted_until_it_answers() -> None:
+def test_failures_are_counted_until_the_remote_answers() -> None:
     failed = PollSchedule(NOW).failed(NOW, 20)
     assert (failed.failures, failed.succeeded(NOW, 20).failures) == (1, 0)
     assert failed.failed(NOW, 20).failures == DOWN_AFTER_FAILURES
 
 
 @given(POLLS, st.integers(1, 100))
-def test_however_often_it_failed_it_is_asked_again_within_bounds(poll_s: float, failures: int) -> None:
+def test_however_often_a_remote_failed_it_is_asked_again_within_bounds(poll_s: float, failures: int) -> None:
     found = waits(poll_s, failures)
     assert found == sorted(found)
     assert found[0] == pytest.approx(min(FIRST_RETRY_S, poll_s), abs=1e-3)
