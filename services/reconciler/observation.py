@@ -35,8 +35,8 @@ class ConversationFile:
 
 @dataclass
 class ConversationFiles:
-    own: Mapping[str, str]
-    """Muster's environment. An agent's environment, which says where its files are, is made from it."""
+    environment: Mapping[str, str]
+    """Muster's. An agent's environment, which says where its files are, is made from it."""
     _found: dict[str, tuple[str, float, ConversationFile]] = field(default_factory=dict)
 
     def update(self, fleet: Fleet, records: Mapping[str, AgentRecord], now: float) -> None:
@@ -68,18 +68,18 @@ class ConversationFiles:
             return ConversationFile(TranscriptFile.THERE)
         if reader is None or record.conversation is None:
             return ConversationFile(TranscriptFile.GONE if home else TranscriptFile.UNKNOWN)
-        place = reader.locate(self._environment(fleet, agent, backend), Path(record.workspace), record.conversation)
+        place = reader.locate(self._environment_of(fleet, agent, backend), Path(record.workspace), record.conversation)
         if place is None:
             return ConversationFile(TranscriptFile.UNKNOWN if there else TranscriptFile.GONE)
         return ConversationFile(TranscriptFile.THERE, place if place != path else None)
 
-    def _environment(self, fleet: Fleet, agent: str, backend: Backend | None) -> Mapping[str, str]:
+    def _environment_of(self, fleet: Fleet, agent: str, backend: Backend | None) -> Mapping[str, str]:
         if backend is None or agent not in fleet.agents:
-            return self.own
+            return self.environment
         try:
-            return variables_of(fleet, agent, backend, self.own)
+            return variables_of(fleet, agent, backend, self.environment)
         except MusterError:
-            return self.own
+            return self.environment
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ class World:
 
 
 class Observer:
-    def __init__(self, tmux: Tmux, own: Mapping[str, str]) -> None:
+    def __init__(self, tmux: Tmux, environment: Mapping[str, str]) -> None:
         self._tmux = tmux
         self._examiner = PaneExaminer()
-        self._files = ConversationFiles(own)
+        self._files = ConversationFiles(environment)
         self._unstamped = UnstampedPanes()
 
     def stamps(self, fleet: Fleet) -> Mapping[str, str]:

@@ -72,11 +72,11 @@ class Reconciler:
         registry: RegistryFile,
         tmux: Tmux,
         journal: Journal,
-        own: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._fleet_file = fleet_file
         self._records = RegistryReader(registry, journal)
-        self._observer = Observer(tmux, dict(os.environ if own is None else own))
+        self._observer = Observer(tmux, dict(os.environ if environment is None else environment))
         self._explanations = Explanations(journal, fleet_file.fleet.space)
         self._agreed: dict[str, Comparison] = {}
         """Agents whose record and world agreed when they were last compared."""

@@ -118,11 +118,11 @@ class GitFailed(MusterError):
 
 
 class Git:
-    def __init__(self, directory: Path, own: Mapping[str, str]) -> None:
-        """`directory` holds the mirrors; `own` is our environment, where git finds its helpers."""
+    def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
+        """`directory` holds the mirrors; `environment` is ours, where git finds its helpers."""
         passed = {
             name: value
-            for name, value in own.items()
+            for name, value in environment.items()
             if name not in NEVER_PASSED and (not name.startswith("GIT_") or name.startswith(PASSED))
         }
         self._env = {**passed, **OWN_VARIABLES, MARK: str(directory)}
