@@ -1,4 +1,4 @@
-"""Wiring only."""
+"""Starts handoff."""
 
 import atexit
 import os
@@ -12,16 +12,16 @@ from services.handoff.service import Handoff
 from shared.runtime.bootstrap import ServiceContext, serve
 
 
-def build(wiring: ServiceContext) -> Handoff:
-    mirrors = wiring.fleet.home / "mirrors"
-    looker = RemoteWatcher(mirrors, Git(mirrors, os.environ), wiring.nudge, wiring.log)
-    hints = PushHints(looker.look_now)
-    looker.tidy()
-    looker.begin()
+def build(context: ServiceContext) -> Handoff:
+    mirrors = context.fleet.home / "mirrors"
+    watcher = RemoteWatcher(mirrors, Git(mirrors, os.environ), context.nudge, context.log)
+    hints = PushHints(watcher.ask_now)
+    watcher.end_leftovers()
+    watcher.begin()
     hints.begin()
-    atexit.register(looker.close)
-    wiring.fleet_file.watch(wiring.nudge)
-    return Handoff(wiring.fleet_file, RegistryFile(wiring.fleet.registry), wiring.journal, looker, hints, wiring.log)
+    atexit.register(watcher.close)
+    context.fleet_file.watch(context.nudge)
+    return Handoff(context.fleet_file, RegistryFile(context.fleet.registry), context.journal, watcher, hints)
 
 
 def main() -> int:

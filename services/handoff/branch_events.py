@@ -1,130 +1,132 @@
-"""Makes events and messages of what was seen on a branch, and remembers it: all of one look in one transaction."""
+"""Turns what was observed on a branch into events and messages, and remembers it: one observation, one transaction."""
 
 from dataclasses import replace
 
-from services.handoff.loops import branch_files as inboxes
-from services.handoff.loops import commits as matching
-from services.handoff.loops.branch_files import StatusFile, read_status
-from services.handoff.loops.commits import Ping
-from services.handoff.loops.phases import PhaseProgress, is_stale_no_more
-from services.handoff.loops.templates import done_marker, names_its_phase, of_loop, status_path
-from services.handoff.memory import BranchMemory, LoopTurn
+from services.handoff.loop_turn import BRANCHES, BranchMemory, LoopTurn
+from services.handoff.loops.branch_files import StatusFile, inbox_news, read_status
+from services.handoff.loops.commits import OutgoingMessage, match
+from services.handoff.loops.phases import PROGRESS, PhaseProgress, without_removed_lines
+from services.handoff.loops.templates import done_pattern, names_its_phase, status_path, values_of
 from services.handoff.remotes.observation import BranchObservation
 from shared.contract.events.loops import BranchGone, BranchRewritten, StatusSeen
-from shared.fleet.loops import Loop
 
-SAID_CHARACTERS = 300
+LINE_CHARACTERS = 300
 
 
-def take_up(it: LoopTurn, address: str, sight: BranchObservation) -> list[Ping]:
-    """Tell what is new, and give what is to be said to whom. What is not new any more is passed over."""
-    known = it.memory.seen(it.name)
-    if not _is_next(known, sight, address, it.loop):
+def report_branch(loop: LoopTurn, observation: BranchObservation) -> list[OutgoingMessage]:
+    """Report what is new, and return the messages to agents. An outdated observation is ignored."""
+    if not _is_next(loop, observation):
         return []
-    seen = known if known is not None and _is_of(known, address, it.loop) else _anew(known, address, it.loop)
-    if sight.now is None:
-        if not seen.is_gone:
-            it.turn.emit(BranchGone(loop=it.name, branch=it.loop.branch, was=seen.tip))
-        # What was seen is remembered: if the branch comes again, only what is new on it is told.
-        nothing = dict.fromkeys(sight.watch.statuses, "")
-        statuses = {**nothing, **seen.statuses}
-        before = (sight.before or seen.before) if seen.tip is None else None
-        it.memory.keep_seen(it.name, replace(seen, is_gone=True, before=before, statuses=statuses))
+    branch = loop.known_branch or _new_branch(loop)
+    if observation.tip is None:
+        _report_gone(loop, branch, observation)
         return []
-    values = of_loop(it.name, it.loop, it.memory.course(it.name).number)
-    pings: list[Ping] = []
-    if sight.watch.is_known and sight.watch.seen != sight.now:
-        matched = matching.match(it.loop, sight, seen.told if sight.rewritten else seen.lost, values, it.name)
-        if sight.rewritten:
-            it.turn.emit(_rewritten(it, sight, matched.carried))
+    values = values_of(loop.name, loop.declared, loop.progress.number)
+    messages: list[OutgoingMessage] = []
+    if observation.watch.is_known and observation.watch.tip != observation.tip:
+        reported = branch.reported if observation.rewritten else branch.dropped
+        matched = match(loop.declared, observation, reported, values, loop.name)
+        if observation.rewritten:
+            loop.turn.emit(_rewritten(loop, observation, matched.carried))
         for event in matched.events:
-            it.turn.emit(event)
-        pings += matched.pings
-        seen = seen.with_told(matched.keys, sight.dropped_keys)
-    mail = inboxes.read(it.loop, sight, values, it.name)
-    for change in mail.events:
-        it.turn.emit(change)
-    pings += mail.pings
-    if sight.statuses is not None:
-        it.memory.keep_course(it.name, _with_statuses(it, seen, sight))
-        now_there = {path: versions[-1] for path, versions in sight.statuses.items()}
-        seen = replace(seen, statuses={**seen.statuses, **now_there})
-    it.memory.keep_seen(it.name, replace(seen, tip=sight.now, is_gone=False, before=None, inbox=sight.watch.inbox))
-    return pings
+            loop.turn.emit(event)
+        messages += matched.messages
+        branch = branch.with_reported(matched.keys, observation.dropped_keys)
+    news = inbox_news(loop.declared, observation, values, loop.name)
+    for change in news.events:
+        loop.turn.emit(change)
+    messages += news.messages
+    if observation.statuses is not None:
+        progress = _with_statuses(loop, branch, observation)
+        if progress != loop.progress:
+            loop.put(PROGRESS, progress)
+        latest = {path: versions[-1] for path, versions in observation.statuses.items()}
+        branch = replace(branch, statuses={**branch.statuses, **latest})
+    inbox = observation.watch.inbox
+    loop.put(BRANCHES, replace(branch, tip=observation.tip, is_gone=False, head=None, inbox=inbox))
+    return messages
 
 
-def _anew(known: BranchMemory | None, address: str, loop: Loop) -> BranchMemory:
-    """Another branch, of which nothing is known; what was told of an earlier one is not told again."""
-    return BranchMemory(address, loop.branch, told=known.told if known else (), lost=known.lost if known else ())
-
-
-def tell_status(it: LoopTurn) -> None:
-    """Say what the status file says of the phase, when that is another than before."""
-    memory, name, loop = it.memory, it.name, it.loop
-    seen, course = memory.seen(name), memory.course(name)
-    path = status_path(loop, course.number)
-    if seen is None or path is None or not course.number or course.complete:
+def report_status(loop: LoopTurn) -> None:
+    """Report what the status file says about the phase, when that has changed."""
+    branch, progress = loop.branch, loop.progress
+    path = status_path(loop.declared, progress.number)
+    if branch is None or path is None or not progress.number or progress.complete:
         return
-    done, said, reason = _verdict(read_status(seen.statuses.get(path, ""), done_marker(loop, course.number)), course)
-    mark = f"{course.number}:{done}:{said}"
-    if mark == seen.status_told or (not said and not seen.status_told.startswith(f"{course.number}:")):
+    status = read_status(branch.statuses.get(path, ""), done_pattern(loop.declared, progress.number))
+    done, line, reason = _assessment(status, progress)
+    summary = f"{progress.number}:{done}:{line}"
+    is_first = not branch.status_reported.startswith(f"{progress.number}:")
+    if summary == branch.status_reported or (not line and is_first):
         return
-    memory.keep_seen(name, replace(seen, status_told=mark))
-    it.turn.emit(StatusSeen(loop=name, path=path, commit=seen.tip or "", done=done, said=said, reason=reason))
+    loop.put(BRANCHES, replace(branch, status_reported=summary))
+    commit = branch.tip or ""
+    loop.turn.emit(StatusSeen(loop=loop.name, path=path, commit=commit, done=done, said=line, reason=reason))
 
 
-def _is_of(seen: BranchMemory, address: str, loop: Loop) -> bool:
-    return (seen.address, seen.branch) == (address, loop.branch)
-
-
-def _is_next(before: BranchMemory | None, sight: BranchObservation, address: str, loop: Loop) -> bool:
-    """Whether it was looked at from where we are: a second look at the same, or one for an earlier edit, is not."""
-    watch = sight.watch
-    known = before if before is not None and _is_of(before, address, loop) else None
-    if (watch.remote, watch.branch) != (address, loop.branch) or watch.is_known != (known is not None):
+def _is_next(loop: LoopTurn, observation: BranchObservation) -> bool:
+    """Whether it continues what is remembered: not one that was already reported, nor one for an earlier fleet file."""
+    watch, known = observation.watch, loop.known_branch
+    if (watch.remote, watch.branch) != (loop.address, loop.declared.branch) or watch.is_known != (known is not None):
         return False
-    return known is None or watch.seen == known.tip
+    return known is None or watch.tip == known.tip
 
 
-def _rewritten(it: LoopTurn, sight: BranchObservation, carried: int) -> BranchRewritten:
-    branch = it.loop.branch
-    if sight.forgotten:
+def _new_branch(loop: LoopTurn) -> BranchMemory:
+    """A branch that was never observed. Commits that were reported on an earlier branch are not reported again."""
+    new, earlier = BranchMemory(loop.address, loop.declared.branch), loop.branch
+    return replace(new, reported=earlier.reported, dropped=earlier.dropped) if earlier is not None else new
+
+
+def _report_gone(loop: LoopTurn, branch: BranchMemory, observation: BranchObservation) -> None:
+    """The tip stays remembered: if the branch comes again, only what is new on it is reported."""
+    if not branch.is_gone:
+        loop.turn.emit(BranchGone(loop=loop.name, branch=loop.declared.branch, was=branch.tip))
+    statuses = {**dict.fromkeys(observation.watch.statuses, ""), **branch.statuses}
+    head = (observation.head or branch.head) if branch.tip is None else None
+    loop.put(BRANCHES, replace(branch, is_gone=True, head=head, statuses=statuses))
+
+
+def _rewritten(loop: LoopTurn, observation: BranchObservation, carried: int) -> BranchRewritten:
+    branch, dropped = loop.declared.branch, observation.dropped
+    if observation.lost_tip:
         reason = "what was seen before is gone from the remote: what is there now counts as seen"
     else:
-        told = f"; {carried} of the new ones were told before" if carried else ""
-        reason = f"{sight.dropped} commits are no longer on {branch}, {sight.total} are new{told}"
-    was, now = sight.watch.seen or "", sight.now or ""
+        again = f"; {carried} of the new ones were told before" if carried else ""
+        reason = f"{dropped} commits are no longer on {branch}, {observation.total} are new{again}"
+    was, now = observation.watch.tip or "", observation.tip or ""
     return BranchRewritten(
-        loop=it.name, branch=branch, was=was, now=now, dropped=sight.dropped, carried=carried, reason=reason
+        loop=loop.name, branch=branch, was=was, now=now, dropped=dropped, carried=carried, reason=reason
     )
 
 
-def _with_statuses(it: LoopTurn, seen: BranchMemory, sight: BranchObservation) -> PhaseProgress:
-    """The course, by what its status file said on the way to what it says now."""
-    course = it.memory.course(it.name)
-    path, done = status_path(it.loop, course.number), done_marker(it.loop, course.number)
-    versions = (sight.statuses or {}).get(path or "", ())
+def _with_statuses(loop: LoopTurn, branch: BranchMemory, observation: BranchObservation) -> PhaseProgress:
+    """The progress after every version of the phase's status file."""
+    declared, progress = loop.declared, loop.progress
+    path, done = status_path(declared, progress.number), done_pattern(declared, progress.number)
+    versions = (observation.statuses or {}).get(path or "", ())
     if not versions:
-        return course
-    may_be_old = course.at_once or not names_its_phase(it.loop)
-    if path not in seen.statuses and may_be_old:
-        # A file that was never read: what stands in it may be of long before the phase.
-        return replace(course, stale=tuple(read_status(versions[-1], done).markers))
-    if (before := sight.statuses_before.get(path or "")) and may_be_old:
-        course = replace(course, stale=tuple(read_status(before, done).markers))
+        return progress
+    may_be_old = progress.at_once or not names_its_phase(declared)
+    if path not in branch.statuses and may_be_old:
+        # A file that was never read: its lines may be older than the phase.
+        return replace(progress, stale=read_status(versions[-1], done).done_lines)
+    if (at_fork := observation.statuses_at_fork.get(path or "")) and may_be_old:
+        progress = replace(progress, stale=read_status(at_fork, done).done_lines)
     for text in versions:
-        course = is_stale_no_more(course, read_status(text, done).markers)
-    return course
+        progress = without_removed_lines(progress, read_status(text, done).done_lines)
+    return progress
 
 
-def _verdict(status: StatusFile, course: PhaseProgress) -> tuple[bool, str, str]:
-    fresh = [line for line in status.markers if line not in course.stale]
+def _assessment(status: StatusFile, progress: PhaseProgress) -> tuple[bool, str, str]:
+    """Whether the phase is done, the line that says so or looks like it, and the reason."""
+    fresh = [line for line in status.done_lines if line not in progress.stale]
     if fresh:
-        return True, fresh[0][:SAID_CHARACTERS], "the phase is done"
+        return True, fresh[0][:LINE_CHARACTERS], "the phase is done"
     if status.refused:
         line, why = status.refused[0]
-        return False, line[:SAID_CHARACTERS], f"it does not count: {why}"
-    if status.markers:
-        said = status.markers[0][:SAID_CHARACTERS]
-        return False, said, "it does not count: it stood there when the phase began"
+        return False, line[:LINE_CHARACTERS], f"it does not count: {why}"
+    if status.done_lines:
+        line = status.done_lines[0][:LINE_CHARACTERS]
+        return False, line, "it does not count: it stood there when the phase began"
     return False, "", "no line says that the phase is done"

@@ -1,20 +1,34 @@
-"""Takes loops through their phases: begins them, gives agents their parts, and ends the loop after the last one."""
+"""Takes a loop through its phases: begins and ends them, and has agents started, prompted and stopped."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from registry import AgentRecord
-from services.handoff.loops import phase_actions as errands
-from services.handoff.loops import phases as courses
+from services.handoff.loop_turn import LoopTurn
+from services.handoff.loops import phase_actions, phases
 from services.handoff.loops.branch_files import read_status
-from services.handoff.loops.phase_actions import ActionKind, AgentSituation, PhaseAction
-from services.handoff.loops.phases import Change, LoopFinished, PhaseBegun, PhaseFinished, PhaseProgress, PhaseRules
-from services.handoff.loops.templates import done_marker, names_its_phase, status_path
-from services.handoff.memory import LoopTurn, Replies
-from services.handoff.messages import MessageSender
-from services.handoff.prompts import CannotKickOff, prompt_of
-from shared.contract.commands import Command, Restart, Spawn, Stop
+from services.handoff.loops.phase_actions import ACTIONS, ActionKind, AgentSituation, PhaseAction
+from services.handoff.loops.phases import (
+    PROGRESS,
+    Change,
+    LoopFinished,
+    PhaseBegun,
+    PhaseFinished,
+    PhaseProgress,
+    PhaseRules,
+)
+from services.handoff.loops.templates import (
+    KICKOFF,
+    done_pattern,
+    kickoff,
+    names_its_phase,
+    status_path,
+    values_of,
+)
+from services.handoff.messages import forget_messages, queue_message
+from shared.contract.commands import MAX_PAYLOAD, Command, Restart, Spawn, Stop
 from shared.contract.events.loops import (
     KickedOff,
     KickoffFailed,
@@ -25,162 +39,202 @@ from shared.contract.events.loops import (
 )
 from shared.contract.states import Activity
 from shared.errors import MusterError
-from shared.fleet import AgentKind
+from shared.fleet import AgentKind, Fleet
+from shared.fleet.fleet import BadPath
+from shared.fleet.launch_needs import read_text
 
 BUSY = (Activity.WORKING, Activity.STARTING, Activity.NEEDS_APPROVAL)
 LOOKS_EVERY = timedelta(seconds=5)
-"""While something is not done. The spawner's own news wake us besides."""
-ASKS_FOR = timedelta(days=1)
-"""So long the spawner may be away."""
+"""While an action is not done. Events of the spawner wake us too."""
+COMMAND_EXPIRES_AFTER = timedelta(days=1)
+PROMPT_BYTES_AT_MOST = MAX_PAYLOAD // 2
 
 
-def rules_of(it: LoopTurn) -> PhaseRules:
-    """By what a loop's course is decided: its phases, and what its status files say."""
-    seen = it.memory.seen(it.name)
-    statuses: Mapping[str, str] = seen.statuses if seen is not None else {}
-
-    def read(number: int) -> Sequence[str]:
-        path = status_path(it.loop, number)
-        return read_status(statuses.get(path, "") if path else "", done_marker(it.loop, number)).markers
-
-    return PhaseRules(it.phases, read, by_name=names_its_phase(it.loop), advance=it.loop.advance)
+class CannotKickOff(MusterError):
+    """An agent's prompt for a phase can't be made."""
 
 
-def expected(it: LoopTurn) -> set[str]:
-    """Who is about to be started for a phase: what is said to it now would be lost."""
-    starts = [each for each in it.memory.errands(it.name) if each.what is ActionKind.START and not each.done]
-    return {each.agent for each in starts if it.loop.enabled or each.asked}
+# --- phases ---
 
 
-class PhaseRunner:
-    def __init__(self, replies: Replies, postman: MessageSender) -> None:
-        self._replies = replies
-        self._postman = postman
+def rules_of(loop: LoopTurn) -> PhaseRules:
+    """The loop's phases, and the done lines in its status files."""
+    statuses = loop.branch.statuses if loop.branch is not None else {}
 
-    def advance(self, it: LoopTurn) -> None:
-        """Go on to where the branch says that the loop is. Not before the branch was seen."""
-        if it.memory.seen(it.name) is not None and it.loop.phases:
-            self.go(it, *courses.decide(it.memory.course(it.name), rules_of(it), it.now))
+    def done_lines(number: int) -> Sequence[str]:
+        path = status_path(loop.declared, number)
+        return read_status(statuses.get(path, "") if path else "", done_pattern(loop.declared, number)).done_lines
 
-    def go(self, it: LoopTurn, course: PhaseProgress, changes: Sequence[Change]) -> None:
-        """Tell what changed, and forget what is over by that."""
-        for change in changes:
-            it.turn.emit(_event(it, change))
-        it.memory.keep_course(it.name, courses.placed(course, it.phases))
-        if any(isinstance(change, PhaseBegun | LoopFinished) for change in changes):
-            it.memory.keep_errands(it.name, [])
-            for agent in it.players():
-                self._postman.forget(it.turn, agent, it.name)  # what was said in the phase before is over
-
-    # --- what agents have to do with it ---
-
-    def serve(self, it: LoopTurn, records: Mapping[str, AgentRecord]) -> None:
-        """Go one step on with what the phase asks of agents."""
-        course = it.memory.course(it.name)
-        if not course.number or not it.loop.phases:
-            return
-        after: list[PhaseAction] = []
-        for errand in _wanted(it, course):
-            record = records.get(errand.agent)
-            running = record if record is not None and record.is_running else None
-            seen = AgentSituation(
-                now=it.now,
-                is_busy=running is not None and running.activity in BUSY,
-                is_limited=running is not None and running.limit is not None,
-                grace_s=it.loop.grace_s,
-                others_done=errand.what is not ActionKind.RUN or all(each.done for each in after),
-                reply=self._replies.to(errand.asked),
-            )
-            after.append(self._meet(it, self._step(it, errand, seen), running))
-        it.memory.keep_errands(it.name, after)
-        if not all(each.done for each in after):
-            it.turn.look_again_at(it.turn.now + LOOKS_EVERY)
-
-    def _step(self, it: LoopTurn, errand: PhaseAction, seen: AgentSituation) -> PhaseAction:
-        step = errands.decide(errand, seen)
-        if step.act:
-            try:
-                return self._act(it, errand)
-            except MusterError as error:
-                step = errands.failed(errands.asked(errand, "", seen.now), str(error), seen.now)
-        about = {"loop": it.name, "phase": errand.phase, "number": errand.number, "agent": errand.agent}
-        role = errand.roles[0] if errand.roles else errand.what.value
-        if step.failure:
-            it.turn.emit(KickoffFailed(**about, role=role, reason=step.failure))
-        if step.succeeded and errand.what is ActionKind.START:
-            it.turn.emit(KickedOff(**about, role=role, model=_model(it, errand)))
-        if step.look_at is not None:
-            it.turn.look_again_at(datetime.fromtimestamp(step.look_at, UTC))
-        return step.after
-
-    def _meet(self, it: LoopTurn, errand: PhaseAction, running: AgentRecord | None) -> PhaseAction:
-        """See whether its session is the one that was given its part; one that a person started is told."""
-        spawn = running.spawn if running is not None else None
-        conversation = running.conversation if running is not None else None
-        if errands.is_stranger(errand, spawn, conversation):
-            try:
-                self._postman.put(it.turn, errand.agent, it.name, prompt_of(it, errand), it.loop.when)
-            except CannotKickOff as error:
-                it.turn.degrade(str(error))  # and it comes again
-                return errand
-        return errands.met(errand, spawn, conversation)
-
-    def _act(self, it: LoopTurn, errand: PhaseAction) -> PhaseAction:
-        if errand.what is ActionKind.TELL:
-            self._postman.put(it.turn, errand.agent, it.name, prompt_of(it, errand), it.loop.when)
-            return replace(errand, done=True)
-        asked = it.turn.send_command(_command(it, errand), f"loop {it.name}, phase {errand.number}")
-        return errands.asked(errand, asked, it.now)
+    return PhaseRules(loop.phases, done_lines, names_its_phase(loop.declared), loop.declared.advance)
 
 
-def _event(it: LoopTurn, change: Change) -> LoopEvent:
-    count = len(it.loop.phases)
+def advance(loop: LoopTurn) -> None:
+    """Go on to the phase that the branch shows, once the branch was observed."""
+    if loop.branch is not None and loop.declared.phases:
+        change_phase(loop, *phases.decide(loop.progress, rules_of(loop), loop.now))
+
+
+def change_phase(loop: LoopTurn, progress: PhaseProgress, changes: Sequence[Change]) -> None:
+    """Report the changes, and forget the actions and messages of a phase that is over."""
+    for change in changes:
+        loop.turn.emit(_event(loop, change))
+    loop.put(PROGRESS, phases.renumbered(progress, loop.phases))
+    if any(isinstance(change, PhaseBegun | LoopFinished) for change in changes):
+        loop.put(ACTIONS, ())
+        for agent in loop.agents():
+            forget_messages(loop.turn, agent, loop.name)
+
+
+def _event(loop: LoopTurn, change: Change) -> LoopEvent:
+    name, count = loop.name, len(loop.declared.phases)
     match change:
         case PhaseBegun(number, phase, was, reason):
-            return PhaseAdvanced(loop=it.name, phase=phase, number=number, phases=count, was=was, reason=reason)
+            return PhaseAdvanced(loop=name, phase=phase, number=number, phases=count, was=was, reason=reason)
         case PhaseFinished(number, phase, reason):
-            return PhaseDone(loop=it.name, phase=phase, number=number, reason=reason)
+            return PhaseDone(loop=name, phase=phase, number=number, reason=reason)
         case LoopFinished(reason):
-            return SequenceCompleted(loop=it.name, phases=count, on_complete=it.loop.on_complete, reason=reason)
+            return SequenceCompleted(loop=name, phases=count, on_complete=loop.declared.on_complete, reason=reason)
 
 
-def _wanted(it: LoopTurn, course: PhaseProgress) -> list[PhaseAction]:
-    """What the phase asks of each agent: as far as it was begun, as it was; and for who plays since, anew."""
-    known = it.memory.errands(it.name)
-    begun = {(each.what, each.agent): each for each in known if each.since == course.since}
+# --- actions ---
+
+
+def starting_agents(loop: LoopTurn) -> set[str]:
+    """The agents that are about to be started for a phase: a message to their sessions of now would be lost."""
+    starts = [action for action in loop.actions if action.kind is ActionKind.START and not action.done]
+    return {action.agent for action in starts if loop.declared.enabled or action.command_id}
+
+
+def run_actions(loop: LoopTurn, records: Mapping[str, AgentRecord]) -> None:
+    """Take the next step of each action of the phase."""
+    progress = loop.progress
+    if not progress.number or not loop.declared.phases:
+        return
+    after: list[PhaseAction] = []
+    for action in _wanted(loop, progress):
+        record = records.get(action.agent)
+        running = record if record is not None and record.is_running else None
+        situation = AgentSituation(
+            now=loop.now,
+            is_busy=running is not None and running.activity in BUSY,
+            is_limited=running is not None and running.limit is not None,
+            grace_s=loop.declared.grace_s,
+            others_done=action.kind is not ActionKind.RUN or all(each.done for each in after),
+            reply=loop.turn.reply_to(action.command_id),
+        )
+        after.append(_check_session(loop, _step(loop, action, situation), running))
+    loop.put(ACTIONS, tuple(after))
+    if not all(action.done for action in after):
+        loop.turn.look_again_at(loop.turn.now + LOOKS_EVERY)
+
+
+def _wanted(loop: LoopTurn, progress: PhaseProgress) -> list[PhaseAction]:
+    """The actions of the phase: those that were begun as they are, and new ones for agents that joined since."""
+    begun = {(each.kind, each.agent): each for each in loop.actions if each.since == progress.since}
     wanted: list[PhaseAction] = []
 
-    def want(what: ActionKind, agent: str, roles: tuple[str, ...] = ()) -> None:
-        new = PhaseAction(what, agent, roles, course.number, course.phase, course.since, course.at_once)
-        found = begun.get((what, agent), new)
-        # The phase may have another number or name by now.
-        wanted.append(replace(found, number=course.number, phase=course.phase, roles=roles))
+    def want(kind: ActionKind, agent: str, roles: tuple[str, ...] = ()) -> None:
+        new = PhaseAction(kind, agent, roles, progress.number, progress.phase, progress.since, progress.at_once)
+        action = begun.get((kind, agent), new)
+        # The fleet file may have given the phase another number or name.
+        wanted.append(replace(action, number=progress.number, phase=progress.phase, roles=roles))
 
-    if course.complete:
-        for agent in it.players(AgentKind.LOOP):
+    if progress.complete:
+        for agent in loop.agents(AgentKind.LOOP):
             want(ActionKind.STOP, agent)
-        if it.loop.on_complete is not None and it.loop.on_complete in it.fleet.agents:
-            want(ActionKind.RUN, it.loop.on_complete)
+        if loop.declared.on_complete is not None and loop.declared.on_complete in loop.fleet.agents:
+            want(ActionKind.RUN, loop.declared.on_complete)
         return wanted
-    for errand in known:  # who played until the fleet file gave its role to another; who is taken out is not ended
-        played = errand.since == course.since and errand.what is not ActionKind.TELL
-        if played and errand.agent in it.fleet.agents and errand.agent not in it.players():
-            want(ActionKind.STOP, errand.agent)
-    for agent in it.players():
-        roles = tuple(role for role, player in it.loop.roles.items() if player == agent)
-        want(ActionKind.START if it.fleet.agents[agent].kind is AgentKind.LOOP else ActionKind.TELL, agent, roles)
+    for kind, agent in begun:  # an agent whose role went to another is stopped, unless it is no longer declared
+        if kind is not ActionKind.TELL and agent in loop.fleet.agents and agent not in loop.agents():
+            want(ActionKind.STOP, agent)
+    for agent in loop.agents():
+        roles = tuple(role for role, holder in loop.declared.roles.items() if holder == agent)
+        is_own = loop.fleet.agents[agent].kind is AgentKind.LOOP
+        want(ActionKind.START if is_own else ActionKind.TELL, agent, roles)
     return wanted
 
 
-def _command(it: LoopTurn, errand: PhaseAction) -> Command:
-    agent, expires = errand.agent, it.turn.now + ASKS_FOR
-    if errand.what is ActionKind.STOP:
+def _step(loop: LoopTurn, action: PhaseAction, situation: AgentSituation) -> PhaseAction:
+    step = phase_actions.decide(action, situation)
+    if step.act:
+        try:
+            return _act(loop, action)
+        except MusterError as error:
+            step = phase_actions.failed(phase_actions.asked(action, "", loop.now), str(error), loop.now)
+    about = {"loop": loop.name, "phase": action.phase, "number": action.number, "agent": action.agent}
+    role = action.roles[0] if action.roles else action.kind.value
+    if step.failure:
+        loop.turn.emit(KickoffFailed(**about, role=role, reason=step.failure))
+    if step.succeeded and action.kind is ActionKind.START:
+        loop.turn.emit(KickedOff(**about, role=role, model=_model(loop, action)))
+    if step.look_at is not None:
+        loop.turn.look_again_at(datetime.fromtimestamp(step.look_at, UTC))
+    return step.after
+
+
+def _act(loop: LoopTurn, action: PhaseAction) -> PhaseAction:
+    if action.kind is ActionKind.TELL:
+        queue_message(loop.turn, action.agent, loop.name, _prompt(loop, action), loop.declared.when)
+        return replace(action, done=True)
+    command_id = loop.turn.send_command(_command(loop, action), f"loop {loop.name}, phase {action.number}")
+    return phase_actions.asked(action, command_id, loop.now)
+
+
+def _command(loop: LoopTurn, action: PhaseAction) -> Command:
+    agent, expires = action.agent, loop.turn.now + COMMAND_EXPIRES_AFTER
+    if action.kind is ActionKind.STOP:
         return Stop(agent=agent, expires=expires)
-    if errand.what is ActionKind.RUN:
+    if action.kind is ActionKind.RUN:
         return Spawn(agent=agent, expires=expires)
-    return Restart(agent=agent, fresh=True, prompt=prompt_of(it, errand), model=_model(it, errand), expires=expires)
+    prompt, model = _prompt(loop, action), _model(loop, action)
+    return Restart(agent=agent, fresh=True, prompt=prompt, model=model, expires=expires)
 
 
-def _model(it: LoopTurn, errand: PhaseAction) -> str | None:
-    models = it.loop.phases[errand.number - 1].models
-    return next((models[role] for role in errand.roles if role in models), None)
+def _model(loop: LoopTurn, action: PhaseAction) -> str | None:
+    models = loop.declared.phases[action.number - 1].models
+    return next((models[role] for role in action.roles if role in models), None)
+
+
+def _check_session(loop: LoopTurn, action: PhaseAction, running: AgentRecord | None) -> PhaseAction:
+    """Send the phase's prompt to an agent that a person has started without it."""
+    spawn = running.spawn if running is not None else None
+    conversation = running.conversation if running is not None else None
+    if phase_actions.lacks_prompt(action, spawn, conversation):
+        try:
+            queue_message(loop.turn, action.agent, loop.name, _prompt(loop, action), loop.declared.when)
+        except CannotKickOff as error:
+            loop.turn.degrade(str(error))
+            return action  # unchanged: the next turn tries again
+    return phase_actions.with_session(action, spawn, conversation)
+
+
+# --- prompts: the templates are read each time, since people edit them ---
+
+
+def _prompt(loop: LoopTurn, action: PhaseAction) -> str:
+    """The prompt of a phase for one agent, or CannotKickOff."""
+    declared, phase = loop.declared, loop.declared.phases[action.number - 1]
+    path = phase.kickoff or declared.kickoff
+    template = _read(loop.fleet, path, "kickoff") if path is not None else KICKOFF
+    role_prompts = [
+        _read(loop.fleet, path, f"role_prompts.{role}")
+        for role, path in declared.role_prompts.items()
+        if role in action.roles
+    ]
+    values = values_of(loop.name, declared, action.number)
+    prompt = kickoff(template, role_prompts, {**values, "agent": action.agent, "role": ", ".join(action.roles)})
+    limit = PROMPT_BYTES_AT_MOST
+    if len(prompt.encode()) > limit:
+        raise CannotKickOff(f"the prompt of phase {phase.name!r} has more than {limit} bytes; make it shorter")
+    if not prompt:
+        raise CannotKickOff(f"the kickoff of phase {phase.name!r} is empty; write what {action.agent} is to do")
+    return prompt
+
+
+def _read(fleet: Fleet, path: Path, key: str) -> str:
+    try:
+        return read_text(fleet.resolve(path))
+    except (BadPath, OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CannotKickOff(f"the template {fleet.path.parent / path} (`{key}`) can't be read: {why}") from error

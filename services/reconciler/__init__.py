@@ -1,1 +1,1 @@
-"""The reconciler: compares what is recorded with what is, and says each difference once. It changes nothing itself."""
+"""The reconciler: compares the records with the world and reports each drift once. It changes nothing."""

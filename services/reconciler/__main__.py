@@ -1,17 +1,17 @@
-"""Wiring only."""
+"""Starts the reconciler: as a service, or for one run."""
 
 import sys
 
 from registry import RegistryFile
-from services.reconciler.once import look_dryly, look_once
 from services.reconciler.service import Reconciler
+from services.reconciler.single_run import run_dry, run_once
 from shared.runtime.bootstrap import ServiceContext, parser_for, serve_fleet
 from shared.system.tmux import Tmux
 
 
-def build(wiring: ServiceContext) -> Reconciler:
-    tmux = Tmux(wiring.fleet.declared.tmux.socket, on_change=wiring.nudge)
-    return Reconciler(wiring.fleet_file, RegistryFile(wiring.fleet.registry), tmux, wiring.journal)
+def build(context: ServiceContext) -> Reconciler:
+    tmux = Tmux(context.fleet.declared.tmux.socket, on_change=context.nudge)
+    return Reconciler(context.fleet_file, RegistryFile(context.fleet.registry), tmux, context.journal)
 
 
 def main() -> int:
@@ -20,9 +20,9 @@ def main() -> int:
     parser.add_argument("--dry-run", action="store_true", help="look once and print it, and write nothing")
     options = parser.parse_args()
     if options.dry_run:
-        return look_dryly(options.fleet)
+        return run_dry(options.fleet)
     if options.once:
-        return look_once(options.fleet, build)
+        return run_once(options.fleet, build)
     return serve_fleet(options.fleet, Reconciler.name, build)
 
 

@@ -1,34 +1,33 @@
-"""Agents in panes without a stamp: somebody started them by hand. Reported once, then adopted unless people object."""
+"""Agents in panes without a stamp, which a person started: reported once, then adopted unless people object."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from services.reconciler.classification import unregistered
-from services.reconciler.examination import Look
+from services.reconciler.examination import ReadProcesses
 from shared.agents.identity import ConversationIdentity, identify
 from shared.agents.recognition import agent_in
-from shared.contract.commands import Adopt, Reply
+from shared.contract.commands import Adopt
 from shared.contract.events.drift import Unregistered
 from shared.contract.ids import as_id
 from shared.fleet import Fleet
-from shared.messaging.journal import Journal
+from shared.runtime.memory import MemoryTable
 from shared.runtime.turn import Turn
 from shared.system.processes import Process
 from shared.system.tmux import Pane
 
 SETTLES_S = 3.0
-"""A program in a person's pane is no agent of anybody's before it has run for so long."""
-GOOD_FOR_S = 2.5
-"""How long one look into such a pane is good."""
+"""How long a program must have run in a person's pane before it counts as an agent."""
+LOOK_VALID_S = 2.5
+"""How long a look into an unstamped pane is valid."""
 
 
 @dataclass(frozen=True)
-class Stranger:
-    """An agent that runs in tmux and bears no stamp."""
+class ForeignAgent:
+    """An agent that runs in a pane without a stamp."""
 
     pane: Pane
     backend: str
@@ -37,166 +36,173 @@ class Stranger:
     """Whether its session has no other pane."""
     identity: ConversationIdentity | None = None
 
+    @property
+    def key(self) -> str:
+        """Unique to its process. Counted in ticks since boot where known: the wall clock may be set meanwhile."""
+        process = self.process
+        return f"{process.pid}-{f'{process.started:.2f}' if process.ticks is None else process.ticks}"
 
-Key = tuple[str, int, str]
-"""Pane, process and program: with another one, a pane is looked into again."""
+
+PaneKey = tuple[str, int, str]
+"""Pane, process and program: when one changes, the pane is looked into again."""
 
 
 @dataclass
 class UnstampedPanes:
-    _seen: dict[Key, tuple[float, Stranger | None]] = field(default_factory=dict)
+    _seen: dict[PaneKey, tuple[float, ForeignAgent | None]] = field(default_factory=dict)
     next_look: float | None = None
-    """When one that has just been started is to be looked at again."""
+    """When a program that has just started is to be looked at again."""
 
-    def look(self, fleet: Fleet, panes: Sequence[Pane], look: Look, now: float) -> Iterator[Stranger]:
+    def look(
+        self, fleet: Fleet, panes: Sequence[Pane], read_processes: ReadProcesses, now: float
+    ) -> Iterator[ForeignAgent]:
         self.next_look = None
-        # One that somebody told a fleet to forget is left alone until somebody asks for it.
+        # A pane that a fleet was told to forget (`left`) is ignored until a person adopts it.
         unstamped = [pane for pane in panes if not (pane.fleet or pane.dead or pane.left)]
         keys = {_key(pane) for pane in unstamped}
         self._seen = {key: seen for key, seen in self._seen.items() if key in keys}
         for pane in unstamped:
-            at, stranger = self._seen.get(_key(pane), (float("-inf"), None))
-            if not 0 <= now - at < GOOD_FOR_S:
+            at, agent = self._seen.get(_key(pane), (float("-inf"), None))
+            if not 0 <= now - at < LOOK_VALID_S:
                 alone = sum(other.session_id == pane.session_id for other in panes) == 1
-                stranger = self._into(fleet, pane, look, now, alone=alone)
-            if stranger is not None:
-                yield stranger
+                agent = self._look_into(fleet, pane, read_processes, now, alone=alone)
+            if agent is not None:
+                yield agent
 
-    def _into(self, fleet: Fleet, pane: Pane, look: Look, now: float, *, alone: bool) -> Stranger | None:
-        processes = look()
+    def _look_into(
+        self, fleet: Fleet, pane: Pane, read_processes: ReadProcesses, now: float, *, alone: bool
+    ) -> ForeignAgent | None:
+        processes = read_processes()
         found = agent_in(processes, fleet.backends, pane.pid)
         if found is not None and abs(now - found[1].started) < SETTLES_S:
             self._look_again(found[1].started + SETTLES_S)
             return None
-        stranger = None
+        agent = None
         if found is None and _key(pane) not in self._seen:
-            self._look_again(now + SETTLES_S)  # it may be a shell that is just about to start one
+            self._look_again(now + SETTLES_S)  # a shell may be about to start an agent
         if found is not None:
             backend, process = found
             identity = identify(backend, fleet.backends[backend], processes, process, Path(pane.path))
-            stranger = Stranger(pane, backend, process, alone, identity)
-        self._seen[_key(pane)] = (now, stranger)
-        return stranger
+            agent = ForeignAgent(pane, backend, process, alone, identity)
+        self._seen[_key(pane)] = (now, agent)
+        return agent
 
     def _look_again(self, at: float) -> None:
         self.next_look = at if self.next_look is None else min(at, self.next_look)
 
-    def forget(self) -> None:
+    def expire(self) -> None:
+        """Have every pane looked into again."""
         self._seen.clear()
 
 
-def _key(pane: Pane) -> Key:
+def _key(pane: Pane) -> PaneKey:
     return (pane.pane_id, pane.pid, pane.command)
 
 
-FOUND = "found:"
-"""Remembered: each one that was told of, by its process."""
-LOST_S, REFUSED_S = 60.0, 600.0
-"""When one is asked for again that was adopted and bears no stamp, or that was refused under a second name too."""
-NAMES_AT_MOST = 5
-"""So many names are known to have been refused; then the first is tried again."""
+# --- reporting and adopting them ---
+
+STAMP_LOST_S, REFUSED_TWICE_S = 60.0, 600.0
+"""When to ask again: after an adoption that left no stamp, and after a second name was refused too."""
+REFUSED_NAMES_AT_MOST = 5
+"""So many refused names are remembered; then the first is tried again."""
 
 
 @dataclass(frozen=True)
-class ReportedStranger:
-    key: str
-    stranger: Stranger
-    event: Unregistered
-    kept: dict[str, Any] | None
-    """What is remembered of it, if it was told of before."""
-    asks: bool
-    """Whether its adoption is to be asked for now."""
+class ReportedForeignAgent:
+    """A foreign agent that was reported, and the latest command to adopt it."""
+
+    agent: str
+    """The name that it was reported under."""
+    command_id: str = ""
+    asked_at: float = 0.0
     refused: tuple[str, ...] = ()
-    """Names under which it was not adopted."""
+    """Names under which the spawner did not adopt it."""
+
+    def was_asked_within(self, seconds: float, now: datetime) -> bool:
+        """A time in the future, from before the clock was set back, counts as long ago."""
+        return 0 <= now.timestamp() - self.asked_at < seconds
 
 
-class ForeignAgents:
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-
-    def find(
-        self, turn: Turn, fleet: Fleet, strangers: list[Stranger], taken: Collection[str]
-    ) -> Iterator[ReportedStranger]:
-        """All that are somebody's business, under the names that they would have."""
-        settings = fleet.declared.adoption
-        names = set(taken)
-        for stranger in strangers:
-            if any(fnmatchcase(stranger.pane.session, pattern) for pattern in settings.ignore):
-                continue
-            key = _process_key(stranger.process)
-            kept = turn.recall(key)
-            asks, refused = self._next(kept, turn.now) if kept is not None else (True, ())
-            keeps_name = kept is not None and kept["agent"] not in refused
-            name = kept["agent"] if keeps_name else name_for(stranger, fleet, names | {*refused})
-            names.add(name)
-            event = unregistered(name, stranger.pane, stranger.backend, stranger.identity, adopts=settings.found)
-            yield ReportedStranger(key, stranger, event, kept, asks, refused)
-
-    def _next(self, kept: dict[str, Any], now: datetime) -> tuple[bool, tuple[str, ...]]:
-        """Whether to ask for one again, and which names would be of no use."""
-        refused: tuple[str, ...] = tuple(kept.get("refused", ()))
-        if kept["asked"] is None:
-            return True, refused
-        answer = self._answer(kept["asked"])
-        if answer is None:
-            return False, refused
-        if answer.ok:  # and yet it bears no stamp: it lost it, or is about to get it
-            return not _is_within(kept, now, LOST_S), refused
-        if answer.code == "expired":
-            return True, refused
-        if refused and _is_within(kept, now, REFUSED_S):
-            return False, refused
-        return True, (*refused, kept["agent"])[-NAMES_AT_MOST:]
-
-    def report(self, turn: Turn, found: ReportedStranger) -> None:
-        """Tell of one that is new, and have it adopted. Who could not be asked then is asked again."""
-        event, kept = found.event, found.kept
-        if kept is None:
-            turn.emit(event)
-            kept = {"agent": event.agent, "asked": None}
-        if found.asks and event.adopts:
-            pane = None if found.stranger.alone else event.pane
-            command = Adopt(agent=event.agent, session=event.session, pane=pane, backend=event.backend, found=True)
-            asked = turn.send_command(command, "found running in tmux")
-            kept = {"agent": event.agent, "asked": asked, "at": turn.now.timestamp(), "refused": list(found.refused)}
-        if kept != found.kept:
-            turn.remember(found.key, kept)
-
-    def forget_gone(self, turn: Turn, present: Collection[str]) -> None:
-        """Not before all is surely seen: a process that is gone never comes again."""
-        for key, kept in turn.memory.items():
-            if not key.startswith(FOUND) or kept is None or key in present:
-                continue
-            if not (self._is_adopted(kept) or _is_within(kept, turn.now, LOST_S)):
-                turn.remember(key, None)
-
-    def _is_adopted(self, kept: dict[str, Any]) -> bool:
-        """Whether it is being adopted, so that it is no stranger any more, or not for long."""
-        return kept["asked"] is not None and self._answer(kept["asked"]) is None
-
-    def _answer(self, command_id: str) -> Reply | None:
-        said = self._journal.requests.answer_to(command_id, "spawner")
-        return Reply.model_validate_json(said) if said is not None else None
+FOREIGN_AGENTS = MemoryTable("foreign:", ReportedForeignAgent)
+"""By the key of the agent's process."""
 
 
-def _process_key(process: Process) -> str:
-    """What is its own for ever: the clock may be set between two looks, and what is counted from it with it."""
-    return f"{FOUND}{process.pid}-{f'{process.started:.2f}' if process.ticks is None else process.ticks}"
+@dataclass(frozen=True)
+class AdoptionCandidate:
+    """A foreign agent, the event that reports it, and whether to ask for its adoption now."""
+
+    found: ForeignAgent
+    event: Unregistered
+    reported: ReportedForeignAgent | None
+    """None: it was not reported yet."""
+    asks: bool
+    refused: tuple[str, ...] = ()
 
 
-def _is_within(kept: dict[str, Any], now: datetime, seconds: float) -> bool:
-    """Whether it was asked for so short a time ago. What was in the future, before the clock was set, is long ago."""
-    at: float = kept.get("at", float("-inf"))
-    return 0 <= now.timestamp() - at < seconds
+def candidates(
+    turn: Turn, fleet: Fleet, found: Sequence[ForeignAgent], taken: Collection[str]
+) -> Iterator[AdoptionCandidate]:
+    """The foreign agents that the fleet file does not ignore, each with a name that is free."""
+    settings = fleet.declared.adoption
+    names = set(taken)
+    for agent in found:
+        if any(fnmatchcase(agent.pane.session, pattern) for pattern in settings.ignore):
+            continue
+        reported = turn.memory.find(FOREIGN_AGENTS, agent.key)
+        asks, refused = _next_request(turn, reported) if reported is not None else (True, ())
+        keeps_name = reported is not None and reported.agent not in refused
+        name = reported.agent if reported and keeps_name else name_for(agent, fleet, names | {*refused})
+        names.add(name)
+        event = unregistered(name, agent.pane, agent.backend, agent.identity, adopts=settings.found)
+        yield AdoptionCandidate(agent, event, reported, asks, refused)
 
 
-def name_for(stranger: Stranger, fleet: Fleet, taken: Collection[str]) -> str:
-    """Its session's name, if that is free: it is what people know it by."""
-    named = any(letter.isascii() and letter.isalnum() for letter in stranger.pane.session)
-    session = as_id(stranger.pane.session) if named else stranger.backend
+def _next_request(turn: Turn, reported: ReportedForeignAgent) -> tuple[bool, tuple[str, ...]]:
+    """Whether to ask for the adoption again, and the names not to ask for."""
+    refused = reported.refused
+    if not reported.command_id:
+        return True, refused
+    reply = turn.reply_to(reported.command_id)
+    if reply is None:
+        return False, refused
+    if reply.ok:  # and yet there is no stamp: it was lost, or is about to be set
+        return not reported.was_asked_within(STAMP_LOST_S, turn.now), refused
+    if reply.code == "expired":
+        return True, refused
+    if refused and reported.was_asked_within(REFUSED_TWICE_S, turn.now):
+        return False, refused
+    return True, (*refused, reported.agent)[-REFUSED_NAMES_AT_MOST:]
+
+
+def report(turn: Turn, candidate: AdoptionCandidate) -> None:
+    """Report a foreign agent once, and ask the spawner to adopt it where that is due."""
+    event, reported = candidate.event, candidate.reported
+    if reported is None:
+        turn.emit(event)
+        reported = ReportedForeignAgent(event.agent)
+    if candidate.asks and event.adopts:
+        pane = None if candidate.found.alone else event.pane
+        command = Adopt(agent=event.agent, session=event.session, pane=pane, backend=event.backend, found=True)
+        command_id = turn.send_command(command, "found running in tmux")
+        reported = ReportedForeignAgent(event.agent, command_id, turn.now.timestamp(), candidate.refused)
+    turn.memory.put(FOREIGN_AGENTS, reported, candidate.found.key)
+
+
+def forget_ended(turn: Turn, present: Collection[str]) -> None:
+    """Forget the agents whose processes are gone. One that is being adopted is only not foreign any more."""
+    for key, reported in turn.memory.all(FOREIGN_AGENTS).items():
+        is_open = bool(reported.command_id) and turn.reply_to(reported.command_id) is None
+        if key not in present and not is_open and not reported.was_asked_within(STAMP_LOST_S, turn.now):
+            turn.memory.put(FOREIGN_AGENTS, None, key)
+
+
+def name_for(agent: ForeignAgent, fleet: Fleet, taken: Collection[str]) -> str:
+    """The name of its session, which people know, if that is free."""
+    named = any(letter.isascii() and letter.isalnum() for letter in agent.pane.session)
+    session = as_id(agent.pane.session) if named else agent.backend
     declared = fleet.declared.agents.get(session)
-    is_that_agent = declared is not None and fleet.agents[session].backend == stranger.backend
-    wanted = session if stranger.alone else as_id(f"{session[:40]}-{stranger.backend}")
+    is_that_agent = declared is not None and fleet.agents[session].backend == agent.backend
+    wanted = session if agent.alone else as_id(f"{session[:40]}-{agent.backend}")
     names = [wanted, *(f"{wanted[:60]}-{number}" for number in range(2, 1000))]
     free = (
         name

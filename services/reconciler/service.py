@@ -1,34 +1,58 @@
-"""Compares the record with tmux, processes and the agents' own files, and tells what differs. It changes nothing."""
+"""Compares the records with the world and reports each drift once. It changes nothing.
+
+A turn observes (`observation.py`), finds the drifts of each agent (`classification.py`) and reports the new ones.
+A drift waits while an open command about the agent, or an event that the registrar has not read yet, may explain it.
+"""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from registry import AgentRecord, RegistryFile
 from registry.memory import RegistryReader
-from services.reconciler.classification import drifts_of
-from services.reconciler.comparison import Comparison, Observation, shared_conversations
-from services.reconciler.foreign_agents import ForeignAgents, ReportedStranger
+from services.reconciler import foreign_agents
+from services.reconciler.classification import (
+    DRIFTS,
+    MISSING,
+    PANE_DEAD,
+    UNREGISTERED,
+    Aspect,
+    Comparison,
+    Drift,
+    Observation,
+    drifts_of,
+    shared_conversations,
+)
 from services.reconciler.observation import Observer, World
-from services.reconciler.reporting import Explanations, ReportedDrifts, forget_gone
 from shared.contract.commands import Reconcile
 from shared.contract.envelope import AgentEvent, Data
+from shared.contract.events.drift import DriftResolved
+from shared.contract.topics import AGENT_LIFECYCLE, Space
 from shared.fleet import Fleet, FleetFile
 from shared.messaging.journal import Journal
+from shared.runtime.memory import MemoryTable
 from shared.runtime.turn import PendingCommand, Turn
-from shared.system.tmux import Tmux
+from shared.system.tmux import Pane, Tmux
+
+RECORD_FOLLOWS_WITHIN = timedelta(seconds=2.5)
+"""How long after a command was answered, or a session was first seen, its record may be on its way."""
+WAITS_AT_MOST = timedelta(seconds=30)
+"""How long a drift waits for an open command, or for the registrar."""
+LOOKS_AGAIN_AFTER = timedelta(seconds=0.5)
+NEW_SESSION_S = 3.0
+"""A session younger than this is reported by the service that made it."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One drift that is there now."""
+    """A drift that is there now."""
 
     event: AgentEvent
     news: bool
     waits: str = ""
-    """What it waits for before it is told."""
+    """What it waits for before it is reported."""
 
     @property
     def of(self) -> tuple[str, str]:
@@ -48,19 +72,18 @@ class Reconciler:
         registry: RegistryFile,
         tmux: Tmux,
         journal: Journal,
-        own: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._fleet_file = fleet_file
         self._records = RegistryReader(registry, journal)
-        self._observer = Observer(tmux, dict(os.environ if own is None else own))
-        self._strangers = ForeignAgents(journal)
-        self._patience = Explanations(journal, fleet_file.fleet.space)
+        self._observer = Observer(tmux, dict(os.environ if environment is None else environment))
+        self._explanations = Explanations(journal, fleet_file.fleet.space)
         self._agreed: dict[str, Comparison] = {}
         """Agents whose record and world agreed when they were last compared."""
-        self.last: list[Difference] = []
-        """What differed when it last looked."""
-        self.looks_at_all = False
-        """Whether each look is a whole one, whatever it costs."""
+        self.differences: list[Difference] = []
+        """Of the latest comparison."""
+        self.is_thorough = False
+        """Whether every turn observes everything, whatever it costs."""
 
     def states(self) -> Iterable[Data]:
         return ()
@@ -69,52 +92,57 @@ class Reconciler:
         self._fleet_file.refresh()
         pending = [each for each in turn.commands if isinstance(each.command, Reconcile)]
         dry_run = bool(pending) and all(each.command.dry_run for each in pending if isinstance(each.command, Reconcile))
-        self.compare(turn, thoroughly=bool(pending) or self.looks_at_all, dry_run=dry_run)
+        self.compare(turn, thoroughly=bool(pending) or self.is_thorough, dry_run=dry_run)
         for each in pending:
             self._answer(turn, each)
         if dry_run:
-            turn.look_again_at(turn.now)  # what came with it was seen, and not told
+            turn.look_again_at(turn.now)  # the dry run reported nothing of what it saw
 
     def compare(self, turn: Turn, *, thoroughly: bool, dry_run: bool) -> None:
+        """Observe, compare and report. A dry run only fills `differences`."""
         fleet = self._fleet_file.fleet
-        self._patience.begin()
-        records = self._records.read(turn)  # before the look at tmux
+        self._explanations.begin()
+        records = self._records.read(turn)  # before tmux: see `Observer.look`
         if not thoroughly:
-            self._tell_missing(turn, fleet, records)
+            self._report_missing(turn, fleet, records)
             if turn.emitted:
-                turn.look_again_at(turn.now)  # the rest takes longer
+                turn.look_again_at(turn.now)  # a full look takes longer
                 return
         world = self._observer.look(fleet, records, turn.now.timestamp(), thoroughly=thoroughly)
         taken = world.panes.keys() | {agent for agent, record in records.items() if record.is_running}
-        found = list(self._strangers.find(turn, fleet, world.strangers, taken))
-        self.last = [
-            *self._differences(turn, fleet, records, world, dry_run=dry_run),
-            *(Difference(each.event, news=each.kept is None) for each in found),
+        candidates = list(foreign_agents.candidates(turn, fleet, world.foreign_agents, taken))
+        self.differences = [
+            *self._compare_all(turn, fleet, records, world, dry_run=dry_run),
+            *(Difference(each.event, news=each.reported is None) for each in candidates),
         ]
         if not dry_run:
-            self._report_strangers(turn, found)
-        if turn.poll and not dry_run and not turn.trouble:
-            forget_gone(turn, world.sights.keys())
+            for candidate in candidates:
+                foreign_agents.report(turn, candidate)
+            if turn.poll:
+                foreign_agents.forget_ended(turn, {each.found.key for each in candidates})
+                self._explanations.forget_old(turn.now)
+                if not turn.trouble:
+                    forget_gone(turn, world.observations.keys())
         if world.look_again_s is not None:
             turn.look_again_at(turn.now + timedelta(seconds=world.look_again_s))
 
-    def _tell_missing(self, turn: Turn, fleet: Fleet, records: Mapping[str, AgentRecord]) -> None:
-        """What people wait for most, by the quickest look that there is."""
+    def _report_missing(self, turn: Turn, fleet: Fleet, records: Mapping[str, AgentRecord]) -> None:
+        """Report sessions that are gone by the quickest look, before anything else."""
         stamps = self._observer.stamps(fleet)
         for agent, record in records.items():
             if record.is_running and agent not in stamps:
                 list(self._compare_one(turn, self._comparison(fleet, agent, record, Observation()), dry_run=False))
 
-    def _differences(
+    def _compare_all(
         self, turn: Turn, fleet: Fleet, records: Mapping[str, AgentRecord], world: World, *, dry_run: bool
     ) -> Iterator[Difference]:
-        shared = shared_conversations(records, world.sights)
-        for agent in self._agreed.keys() - world.sights.keys():
+        shared = shared_conversations(records, world.observations)
+        for agent in self._agreed.keys() - world.observations.keys():
             del self._agreed[agent]
-        for agent, sight in world.sights.items():
-            compared = self._comparison(fleet, agent, records.get(agent), sight, shared.get(agent, ()))
-            known = self._agreed.get(agent)
-            if known is None or not known.is_same(compared):  # mostly it is; there may be hundreds
+        for agent, observation in world.observations.items():
+            compared = self._comparison(fleet, agent, records.get(agent), observation, shared.get(agent, ()))
+            agreed = self._agreed.get(agent)
+            if agreed is None or not agreed.is_same(compared):  # of hundreds, few change
                 yield from self._compare_one(turn, compared, dry_run=dry_run)
 
     def _comparison(
@@ -124,36 +152,165 @@ class Reconciler:
         return Comparison(agent, record, seen, tuple(others), declared.backend if declared is not None else "unknown")
 
     def _compare_one(self, turn: Turn, compared: Comparison, *, dry_run: bool) -> Iterator[Difference]:
+        """The drifts of one agent. Those that are new and wait for nothing are reported."""
         agent, record, pane = compared.agent, compared.record, compared.observation.pane
         present = drifts_of(compared)
-        reported = ReportedDrifts(turn, agent, record.spawn if record is not None else None)
+        reports = DriftReports(turn, agent, record.spawn if record is not None else None)
         self._agreed.pop(agent, None)
-        if not present and reported.is_empty:
+        if not present and reports.is_empty:
             self._agreed[agent] = compared
         for drift in present:
             event = drift.build(compared)
-            difference = Difference(event, reported.is_news(drift, event))
+            difference = Difference(event, reports.is_news(drift, event))
             if difference.news:
                 about = pane or record
-                waits = self._patience.waits(turn, drift, agent, about.spawn if about is not None else None, pane)
+                spawn = about.spawn if about is not None else None
+                waits = self._explanations.awaited(turn, drift, agent, spawn, pane)
                 difference = Difference(event, news=True, waits=waits)
                 if not waits and not dry_run:
-                    reported.tell(drift, event)
+                    reports.report(drift, event)
             yield difference
         if not dry_run:
-            reported.settle(present, compared.aspects)
-
-    def _report_strangers(self, turn: Turn, found: list[ReportedStranger]) -> None:
-        for each in found:
-            self._strangers.report(turn, each)
-        if turn.poll:
-            self._strangers.forget_gone(turn, {each.key for each in found})
-            self._patience.forget(turn.now)
+            reports.resolve(present, compared.aspects)
 
     def _answer(self, turn: Turn, pending: PendingCommand) -> None:
-        count = {
-            state: sum(each.document()["state"] == state for each in self.last) for state in ("new", "told", "waits")
-        }
+        documents = [each.document() for each in self.differences]
+        count = {state: sum(each["state"] == state for each in documents) for state in ("new", "told", "waits")}
         words = [f"{number} {state}" for state, number in count.items() if number]
-        said = f"{len(self.last)} drifts: {', '.join(words)}" if self.last else "the record and the world agree"
-        turn.reply(pending, said, drifts=[each.document() for each in self.last])
+        said = f"{len(documents)} drifts: {', '.join(words)}" if documents else "the record and the world agree"
+        turn.reply(pending, said, drifts=documents)
+
+
+# --- once ---
+
+
+@dataclass(frozen=True)
+class ReportedDrifts:
+    """What was reported about one agent, and about which of its sessions."""
+
+    spawn: str | None
+    drifts: Mapping[str, Any]
+    """By the name of the drift: the fields of its event that make it news when they change."""
+
+
+REPORTED = MemoryTable("reported:", ReportedDrifts)
+"""By agent."""
+
+
+def forget_gone(turn: Turn, agents: Collection[str]) -> None:
+    """Forget the agents that have neither a record nor a session: nothing can drift there."""
+    for agent in turn.memory.all(REPORTED).keys() - agents:
+        turn.memory.put(REPORTED, None, agent)
+
+
+class DriftReports:
+    """The drifts of one agent's session that were reported, and new reports."""
+
+    def __init__(self, turn: Turn, agent: str, spawn: str | None) -> None:
+        self._turn, self._agent, self._spawn = turn, agent, spawn
+        reported = turn.memory.find(REPORTED, agent) or ReportedDrifts(spawn, {})
+        is_same_session = reported.spawn == spawn
+        self._drifts = {
+            name: fields
+            for name, fields in reported.drifts.items()
+            if is_same_session or DRIFTS[name].kind.outlives_session
+        }
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._drifts
+
+    def is_news(self, drift: Drift, event: AgentEvent) -> bool:
+        """Whether this was not reported yet. A dead pane that then goes away is reported once, as dead."""
+        if drift is MISSING and PANE_DEAD.name in self._drifts:
+            return False
+        if drift.name not in self._drifts:
+            return True
+        return self._drifts[drift.name] != _telling_fields(event) and not drift.kind.ends_session
+
+    def report(self, drift: Drift, event: AgentEvent) -> None:
+        self._turn.emit(event)
+        self._drifts[drift.name] = _telling_fields(event)
+        self._remember()
+
+    def resolve(self, present: Collection[Drift], seen: Collection[Aspect]) -> None:
+        """Forget the drifts that are over, and report the end of those that had stayed open."""
+        for drift in [DRIFTS[name] for name in self._drifts if DRIFTS[name] not in present]:
+            stays_open = bool(drift.kind.resolved)
+            if drift.kind.ends_session or (stays_open and not set(drift.ended_by) & set(seen)):
+                continue
+            if stays_open:
+                reason = drift.kind.resolved
+                self._turn.emit(DriftResolved(agent=self._agent, spawn=self._spawn, drift=drift.name, reason=reason))
+            del self._drifts[drift.name]
+            self._remember()
+
+    def _remember(self) -> None:
+        reported = ReportedDrifts(self._spawn, dict(self._drifts)) if self._drifts else None
+        self._turn.memory.put(REPORTED, reported, self._agent)
+
+
+def _telling_fields(event: AgentEvent) -> dict[str, Any]:
+    """The fields that make a drift news when they change."""
+    return event.model_dump(mode="json", exclude={"agent", "kind", "pid", "pane", "command"})
+
+
+# --- not while something may explain it ---
+
+
+class Explanations:
+    """Commands and events that may explain a drift before it is reported."""
+
+    def __init__(self, journal: Journal, space: Space) -> None:
+        self._journal = journal
+        self._space = space
+        self._waiting_since: dict[tuple[str, str], datetime] = {}
+        """By agent, drift and session."""
+        self._recorded = 0
+        """The spawner's latest event that is surely in the records of this turn."""
+
+    def begin(self) -> None:
+        """To be called before the records are read: what the registrar reads later may not be in them."""
+        self._recorded = self._journal.place_of("registrar", f"/{self._space.host}/spawner")
+
+    def forget_old(self, now: datetime) -> None:
+        """Forget drifts that ended while they waited."""
+        waiting = self._waiting_since.items()
+        self._waiting_since = {key: since for key, since in waiting if abs(now - since) < 2 * WAITS_AT_MOST}
+
+    def awaited(self, turn: Turn, drift: Drift, agent: str, spawn: str | None, pane: Pane | None) -> str:
+        """What a drift waits for; empty if it is to be reported now."""
+        if not (drift.kind.ends_session or drift is UNREGISTERED):
+            return ""  # no command explains it
+        key = (agent, f"{drift.name}:{spawn}")
+        since = min(self._waiting_since.get(key, turn.now), turn.now)  # the clock may have been set back
+        reason = self._reason(turn, drift, agent, pane, turn.now - since)
+        if reason:
+            self._waiting_since[key] = since
+            turn.look_again_at(turn.now + LOOKS_AGAIN_AFTER)
+        else:
+            self._waiting_since.pop(key, None)
+        return reason
+
+    def _reason(self, turn: Turn, drift: Drift, agent: str, pane: Pane | None, waited: timedelta) -> str:
+        if self._is_busy(agent, turn.now, waited):
+            return "somebody is busy with the agent"
+        lifecycle = AGENT_LIFECYCLE.name(self._space, agent=agent)
+        if waited < WAITS_AT_MOST and self._journal.has_told("spawner", lifecycle, after=self._recorded):
+            return "what the spawner told of it is not recorded yet"
+        if drift is UNREGISTERED:
+            if pane is not None and abs(turn.now.timestamp() - pane.created) < NEW_SESSION_S:
+                return "its session has just been made"
+            if waited < RECORD_FOLLOWS_WITHIN:
+                return "its record may follow"
+        return ""
+
+    def _is_busy(self, agent: str, now: datetime, waited: timedelta) -> bool:
+        """Whether a command about the agent is open, or was answered just now.
+
+        An answer may come while we look. One that is later than that is from before the clock was set back.
+        """
+        requests, at, within_s = self._journal.requests, now.timestamp(), RECORD_FOLLOWS_WITHIN.total_seconds()
+        if waited < WAITS_AT_MOST and requests.open_about(agent, at):
+            return True
+        return requests.answered_about(agent, at - within_s, at + within_s)

@@ -1,1 +1,1 @@
-"""What is made of what was seen: one pure decision each."""
+"""The decisions about a loop: one pure module each."""

@@ -1,4 +1,4 @@
-"""Files on a loop's branch: inbox files (changed, or removed and so read) and the status file's done marker. Pure."""
+"""Files on a loop's branch: inbox files (changed, or deleted and so read) and the status file's done lines. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,35 +6,35 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from services.handoff.loops.commits import AUTHOR_CHARACTERS, Ping, of_commit, recipients, role_of
+from services.handoff.loops.commits import AUTHOR_CHARACTERS, OutgoingMessage, recipients, role_of, values_of_commit
 from services.handoff.remotes.observation import BranchObservation, Commit
 from shared.contract.events.loops import InboxChanged
 from shared.fleet.launch_needs import fill
 from shared.fleet.loops import InboxFile, Loop
 
-AT_MOST = 10
-"""More messages to one agent in one look are told in one."""
+# --- inbox files ---
+
+REPORTED_SINGLY_AT_MOST = 10
+"""More files for one agent in one observation are one message."""
 
 
 @dataclass(frozen=True)
 class InboxNews:
-    """What became of one file."""
+    events: list[InboxChanged]
+    messages: list[OutgoingMessage]
 
+
+@dataclass(frozen=True)
+class _InboxFileChange:
     path: str
     inbox: InboxFile
     change: Literal["changed", "consumed"]
     commit: Commit
 
 
-@dataclass(frozen=True)
-class Inboxes:
-    events: list[InboxChanged]
-    pings: list[Ping]
-
-
-def read(loop: Loop, sight: BranchObservation, values: Mapping[str, str], name: str) -> Inboxes:
-    """What the inboxes of a loop say now that they did not say when the branch was last seen."""
-    found = list(_news(loop, sight))
+def inbox_news(loop: Loop, observation: BranchObservation, values: Mapping[str, str], name: str) -> InboxNews:
+    """What became of the inbox files of the loop called `name` since the branch was last observed."""
+    found = list(_inbox_changes(loop, observation))
     events = [
         InboxChanged(
             loop=name,
@@ -47,45 +47,48 @@ def read(loop: Loop, sight: BranchObservation, values: Mapping[str, str], name: 
         )
         for each in found
     ]
-    return Inboxes(events, list(_pings(loop, [each for each in found if each.change == "changed"], values)))
+    return InboxNews(events, list(_messages(loop, [each for each in found if each.change == "changed"], values)))
 
 
-def globbed(pattern: str) -> re.Pattern[str]:
-    """As git reads `:(glob)`: `*` and `?` stay within a directory, `**/` is any number of them."""
+def glob_pattern(pattern: str) -> re.Pattern[str]:
+    """As git reads `:(glob)`: `*` and `?` stay within a directory, `**/` is any number of directories."""
     parts = re.split(r"(\*\*/|/\*\*$|^\*\*$|\*|\?)", pattern)
-    stands = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(stands.get(part, re.escape(part)) for part in parts), re.DOTALL)
+    meanings = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(meanings.get(part, re.escape(part)) for part in parts), re.DOTALL)
 
 
-def _news(loop: Loop, sight: BranchObservation) -> Iterator[InboxNews]:
-    last = {touch.path: touch for touch in sight.touches}
-    commits = {commit.sha: commit for commit in sight.commits}
-    for path in sorted({*last, *sight.differs}):
-        inbox = next((each for pattern, each in loop.inbox.items() if globbed(pattern).fullmatch(path)), None)
+def _inbox_changes(loop: Loop, observation: BranchObservation) -> Iterator[_InboxFileChange]:
+    last = {change.path: change for change in observation.file_changes}
+    commits = {commit.sha: commit for commit in observation.commits}
+    for path in sorted({*last, *observation.files}):
+        inbox = next((each for pattern, each in loop.inbox.items() if glob_pattern(pattern).fullmatch(path)), None)
         if inbox is None:
             continue
-        if sight.rewritten and path not in sight.differs:
+        if observation.rewritten and path not in observation.files:
             continue  # the same commits under other ids
-        blob = sight.differs[path] if path in sight.differs else last[path].blob
-        touch = last.get(path)
-        commit = commits.get(touch.commit) if touch else sight.writers.get(path)
-        commit = commit or (sight.commits[-1] if sight.commits else Commit(sight.now or "", "somebody", "", 0, 0, ""))
-        yield InboxNews(path, inbox, "consumed" if blob is None else "changed", commit)
+        blob = observation.files[path] if path in observation.files else last[path].blob
+        commit = commits.get(last[path].commit) if path in last else observation.last_commits.get(path)
+        if commit is None and observation.commits:
+            commit = observation.commits[-1]
+        commit = commit or Commit(observation.tip or "", "somebody", "", 0, 0, "")
+        yield _InboxFileChange(path, inbox, "consumed" if blob is None else "changed", commit)
 
 
-def _pings(loop: Loop, changed: list[InboxNews], values: Mapping[str, str]) -> Iterator[Ping]:
+def _messages(loop: Loop, changed: list[_InboxFileChange], values: Mapping[str, str]) -> Iterator[OutgoingMessage]:
     for agent in dict.fromkeys(agent for each in changed for agent in recipients(loop, each.inbox.to)):
         for_agent = [each for each in changed if agent in recipients(loop, each.inbox.to)]
-        if len(for_agent) > AT_MOST:
-            paths = "\n".join(f"- {each.path}" for each in for_agent[:AT_MOST])
-            yield Ping(
-                agent, f"{len(for_agent)} files on {loop.branch} are for you, the first of them:\n{paths}", lasts=True
-            )
+        if len(for_agent) > REPORTED_SINGLY_AT_MOST:
+            paths = "\n".join(f"- {each.path}" for each in for_agent[:REPORTED_SINGLY_AT_MOST])
+            text = f"{len(for_agent)} files on {loop.branch} are for you, the first of them:\n{paths}"
+            yield OutgoingMessage(agent, text, outlives_phase=True)
             continue
         for each in for_agent:
             more = {"path": each.path, "agent": agent, "role": role_of(loop, agent, each.inbox.to)}
-            yield Ping(agent, fill(each.inbox.text, {**values, **of_commit(each.commit), **more}), lasts=True)
+            text = fill(each.inbox.text, {**values, **values_of_commit(each.commit), **more})
+            yield OutgoingMessage(agent, text, outlives_phase=True)
 
+
+# --- the status file ---
 
 PLACEHOLDERS = (
     (re.compile(r"<(?![^<>]*(?:@|://))[^<>]*>"), "a placeholder in < >"),
@@ -101,26 +104,26 @@ PLACEHOLDERS = (
 CHOICE_BEFORE, CHOICE_AFTER = re.compile(r"\w *[|/] *\Z"), re.compile(r" *[|/] *\w")
 FENCE = re.compile(r"^ {0,3}(?:(?P<ticks>`{3,})[^`]*|(?P<tildes>~{3,}).*)$")
 BEGIN_COMMENT, END_COMMENT = "<!--", "-->"
-LONGEST_LINE = 2_000
+LINE_CHARACTERS_AT_MOST = 2_000
 
 
 @dataclass(frozen=True)
 class StatusFile:
-    """What a status file says of one phase."""
+    """What a status file says about one phase."""
 
-    markers: tuple[str, ...] = ()
-    """The lines by which it is done."""
+    done_lines: tuple[str, ...] = ()
+    """The lines that say that the phase is done."""
     refused: tuple[tuple[str, str], ...] = ()
-    """Lines that look like it and do not count, and why."""
+    """Lines that look like it but do not count, and why."""
 
 
 @lru_cache(maxsize=512)
 def read_status(text: str, done: str) -> StatusFile:
-    """Remembered, for it is asked at every turn, and files seldom change."""
+    """`done` is the regular expression of a done line. Cached: it is read in every turn, and seldom changes."""
     pattern = re.compile(done)
-    markers: list[str] = []
+    done_lines: list[str] = []
     refused: list[tuple[str, str]] = []
-    for line in _meant(text):
+    for line in _plain_lines(text):
         found = pattern.search(line)
         if found is None:
             continue
@@ -128,22 +131,22 @@ def read_status(text: str, done: str) -> StatusFile:
         if why:
             refused.append((line, why))
         else:
-            markers.append(line)
-    return StatusFile(tuple(dict.fromkeys(markers)), tuple(dict.fromkeys(refused)))
+            done_lines.append(line)
+    return StatusFile(tuple(dict.fromkeys(done_lines)), tuple(dict.fromkeys(refused)))
 
 
-def _meant(text: str) -> Iterator[str]:
-    """The lines that are neither quoted nor commented out: those show how it is written, and do not say it."""
+def _plain_lines(text: str) -> Iterator[str]:
+    """The lines that are neither quoted, fenced nor commented out."""
     fence, in_comment = "", False
-    for line in (each.rstrip()[:LONGEST_LINE] for each in text.removeprefix("\ufeff").split("\n")):
+    for line in (each.rstrip()[:LINE_CHARACTERS_AT_MOST] for each in text.removeprefix("\ufeff").split("\n")):
         if fence:
             fence = "" if _closes(line, fence) else fence
         elif not in_comment and (mark := FENCE.match(line)):
             fence = mark["ticks"] or mark["tildes"]
         else:
-            said, in_comment = _without_comments(line, in_comment=in_comment)
-            if said.strip() and not said.lstrip().startswith(">"):
-                yield said
+            visible, in_comment = _without_comments(line, in_comment=in_comment)
+            if visible.strip() and not visible.lstrip().startswith(">"):
+                yield visible
 
 
 def _closes(line: str, fence: str) -> bool:
@@ -152,21 +155,21 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _without_comments(line: str, *, in_comment: bool) -> tuple[str, bool]:
-    """What a line says outside of comments, and whether one goes on behind it."""
-    said = ""
+    """The line without comments, and whether a comment continues after it."""
+    visible = ""
     while True:
         before, found, line = line.partition(END_COMMENT if in_comment else BEGIN_COMMENT)
-        said += "" if in_comment else before
+        visible += "" if in_comment else before
         if not found:
-            return said.rstrip(), in_comment
+            return visible.rstrip(), in_comment
         in_comment = not in_comment
 
 
 def _placeholder(line: str, found: re.Match[str]) -> str:
-    """Why a line is only a template; empty where it is not."""
+    """Why a line is only a template; empty: it is not."""
     if any(group is not None and not group.strip() for group in found.groupdict().values()):
         return "a blank to be filled in"
-    is_row = line.lstrip().startswith("|")  # of a table, whose cells are no choice
+    is_row = line.lstrip().startswith("|")  # the cells of a table are no choice
     if not is_row and (CHOICE_BEFORE.search(line[: found.start()]) or CHOICE_AFTER.match(line[found.end() :])):
         return "a choice that nobody made"
     return next((why for pattern, why in PLACEHOLDERS if pattern.search(line)), "")

@@ -1,4 +1,4 @@
-"""Which commits are told, to whom, and in how many words. Pure."""
+"""Which commits are reported, to which agents, and with which text. Pure."""
 
 import re
 from collections import Counter
@@ -11,13 +11,13 @@ from shared.contract.events.loops import CommitMatched, CommitsSummedUp, Matched
 from shared.fleet.launch_needs import fill
 from shared.fleet.loops import Loop, subject_of
 
-AT_MOST = 10
-"""More that match in one look are summed up."""
-SHOWN = 5
-"""Of those, so many of the newest are named."""
+REPORTED_SINGLY_AT_MOST = 10
+"""More matches in one observation are summed up."""
+SHOWN_IN_SUMMARY = 5
+"""The newest of them are named."""
 SUBJECT_CHARACTERS, AUTHOR_CHARACTERS = 500, 100
 KINDS: Mapping[str, type[WorkClaimed] | type[WorkReviewed]] = {"claim": WorkClaimed, "review": WorkReviewed}
-"""By the name of the pattern; all others are `commit`."""
+"""Patterns with an event of their own, by name."""
 
 
 @dataclass(frozen=True)
@@ -27,45 +27,45 @@ class CommitMatch:
 
 
 @dataclass(frozen=True)
-class Ping:
-    """A message to an agent."""
-
+class OutgoingMessage:
     agent: str
     text: str
-    lasts: bool = False
-    """Whether it is worth saying in the next phase too: a file that is there still, say."""
+    outlives_phase: bool = False
+    """Whether it still holds in the next phase, such as a message about a file."""
 
 
 @dataclass(frozen=True)
 class MatchedCommits:
-    """What is told of the commits of one look."""
+    """The matches among the commits of one observation."""
 
     events: Sequence[MatchedCommit | CommitsSummedUp]
-    pings: Sequence[Ping]
+    messages: Sequence[OutgoingMessage]
     keys: Sequence[str]
-    """Of the commits that are told now: they are not told again, whatever becomes of the branch."""
+    """Of the commits that are reported now."""
     carried: int
-    """How many match and were told before."""
+    """How many commits match and were reported before."""
 
 
 def match(
-    loop: Loop, sight: BranchObservation, told: Collection[str], values: Mapping[str, str], name: str
+    loop: Loop, observation: BranchObservation, reported: Collection[str], values: Mapping[str, str], name: str
 ) -> MatchedCommits:
-    """`told`: keys of commits that were told before. `values`: what every template of the loop may say."""
-    found = [CommitMatch(pattern, commit) for commit in sight.commits for pattern in _patterns(loop, commit)]
-    before = sight.dropped_keys | set(told)
+    """`reported`: keys of commits that were reported before. `values`: for every template of the loop called `name`."""
+    found = [CommitMatch(pattern, commit) for commit in observation.commits for pattern in _patterns(loop, commit)]
+    before = observation.dropped_keys | set(reported)
     fresh = [each for each in found if each.commit.key not in before]
     keys = list(dict.fromkeys(each.commit.key for each in fresh))
     carried = len({each.commit.key for each in found} - set(keys))
-    if len(fresh) > AT_MOST:
-        return MatchedCommits(*_summed_up(loop, sight, fresh, name), keys, carried)
+    if len(fresh) > REPORTED_SINGLY_AT_MOST:
+        return MatchedCommits(*_summed_up(loop, observation, fresh, name), keys, carried)
     events = [_event(loop, each, name) for each in fresh]
-    pings = [Ping(agent, _text(loop, each, agent, values)) for each in fresh for agent in _to(loop, each.pattern)]
-    return MatchedCommits(events, pings, keys, carried)
+    messages = [
+        OutgoingMessage(agent, _text(loop, each, agent, values)) for each in fresh for agent in _to(loop, each.pattern)
+    ]
+    return MatchedCommits(events, messages, keys, carried)
 
 
 def recipients(loop: Loop, targets: Iterable[str]) -> list[str]:
-    """The agents behind roles and names."""
+    """The agents for roles and names."""
     return list(dict.fromkeys(loop.roles.get(target, target) for target in targets))
 
 
@@ -99,30 +99,33 @@ def _event(loop: Loop, found: CommitMatch, name: str) -> MatchedCommit:
 def _text(loop: Loop, found: CommitMatch, agent: str, values: Mapping[str, str]) -> str:
     pattern = loop.patterns[found.pattern]
     more = {"pattern": found.pattern, "agent": agent, "role": role_of(loop, agent, pattern.to)}
-    return fill(pattern.text, {**values, **of_commit(found.commit), **more})
+    return fill(pattern.text, {**values, **values_of_commit(found.commit), **more})
 
 
-def of_commit(commit: Commit) -> dict[str, str]:
-    """What a template may say of a commit."""
+def values_of_commit(commit: Commit) -> dict[str, str]:
+    """The values of a commit for a template."""
     subject, author = commit.subject[:SUBJECT_CHARACTERS], commit.author[:AUTHOR_CHARACTERS]
     return {"commit": commit.sha[:10], "sha": commit.sha, "author": author, "subject": subject}
 
 
 def _summed_up(
-    loop: Loop, sight: BranchObservation, fresh: Sequence[CommitMatch], name: str
-) -> tuple[Sequence[CommitsSummedUp], Sequence[Ping]]:
+    loop: Loop, observation: BranchObservation, fresh: Sequence[CommitMatch], name: str
+) -> tuple[Sequence[CommitsSummedUp], Sequence[OutgoingMessage]]:
     agents = list(dict.fromkeys(agent for each in fresh for agent in _to(loop, each.pattern)))
-    pings = [Ping(agent, _summary(loop, [e for e in fresh if agent in _to(loop, e.pattern)])) for agent in agents]
+    messages = [
+        OutgoingMessage(agent, _summary(loop, [each for each in fresh if agent in _to(loop, each.pattern)]))
+        for agent in agents
+    ]
     event = CommitsSummedUp(
         loop=name,
         branch=loop.branch,
-        commits=sight.total,
+        commits=observation.total,
         matched=dict(Counter(each.pattern for each in fresh)),
         first=fresh[0].commit.sha,
         last=fresh[-1].commit.sha,
         to=agents,
     )
-    return [event], pings
+    return [event], messages
 
 
 def _summary(loop: Loop, found: Sequence[CommitMatch]) -> str:
@@ -131,7 +134,7 @@ def _summary(loop: Loop, found: Sequence[CommitMatch]) -> str:
     first, last = commits[0].sha[:10], commits[-1].sha[:10]
     newest = [
         f"- {each.sha[:10]} {each.author[:AUTHOR_CHARACTERS]}: {each.subject[:SUBJECT_CHARACTERS]}"
-        for each in commits[-SHOWN:]
+        for each in commits[-SHOWN_IN_SUMMARY:]
     ]
     head = (
         f"{len(commits)} commits for you came to {loop.branch} at once ({counts}), from {first} to {last}. The newest:"
@@ -140,7 +143,7 @@ def _summary(loop: Loop, found: Sequence[CommitMatch]) -> str:
 
 
 def _time(seconds: int) -> datetime:
-    """A commit can say any time; one that no calendar has is none."""
+    """A commit can claim any time; one that is out of range counts as the epoch."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):

@@ -1,40 +1,42 @@
 """How a loop goes through its phases. Pure.
 
-A phase ends when its status file gets a line that says so. Lines that stood there when the phase began are of an
-earlier one: they count only after they were gone, unless a line or its file names its phase.
+A phase ends when its status file gets a done line. Done lines that were there when the phase began are stale: they
+count only after they were removed once, unless the line or its file names the phase.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shared.errors import MusterError
-
-Read = Callable[[int], Sequence[str]]
-"""The lines by which the phase of a number (counted from 1) is done, as they stand on the branch now."""
+from shared.runtime.memory import MemoryTable
 
 
 class NoSuchPhase(MusterError):
-    """What was asked for can't be done to this loop."""
+    """The loop has no phase to go to."""
 
 
 @dataclass(frozen=True)
 class PhaseProgress:
-    """How far a loop is. Kept over restarts."""
+    """How far a loop is."""
 
     number: int = 0
-    """Of the phase that it is in, or that was its last, counted from 1; 0: it has not begun."""
+    """The current phase, or the last one of a complete loop, counted from 1; 0: the loop has not begun."""
     phase: str = ""
-    """The name of that phase: the fleet file may have others before it by now."""
+    """Its name. The fleet file may have given it another number since."""
     since: float = 0.0
     of: int = 0
     """How many phases there were when it began."""
     complete: bool = False
     stale: tuple[str, ...] = ()
-    """Lines that stood in the status file when the phase began."""
-    told: str = ""
-    """The line of which was told that the phase is done, where it is left to people to go on."""
+    """Done lines that were in the status file when the phase began."""
+    reported_line: str = ""
+    """Where people end the phases: the done line that was reported."""
     at_once: bool = False
-    """Whether a person asked for the phase: nobody is waited for."""
+    """Whether a person asked for the phase: no agent gets time to finish."""
+
+
+PROGRESS = MemoryTable("progress:", PhaseProgress)
+"""By loop."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class PhaseBegun:
 
 @dataclass(frozen=True)
 class PhaseFinished:
-    """The phase is done, and a person has to say that the next one begins."""
+    """The phase is done, and a person has to begin the next one."""
 
     number: int
     phase: str
@@ -67,56 +69,59 @@ Change = PhaseBegun | PhaseFinished | LoopFinished
 @dataclass(frozen=True)
 class PhaseRules:
     names: Sequence[str]
-    read: Read
-    by_name: bool = False
-    """Whether lines name their phase, so that one which stands there already is meant."""
+    done_lines: Callable[[int], Sequence[str]]
+    """The done lines on the branch now, for the number of a phase."""
+    names_its_phase: bool = False
+    """Whether a done line or its file names the phase: then none is stale."""
     advance: bool = True
+    """Whether a done line begins the next phase."""
 
 
-def decide(course: PhaseProgress, rules: PhaseRules, now: float) -> tuple[PhaseProgress, list[Change]]:
-    """Where the loop is now, and what changed on the way. Several phases may have been done at once."""
+def decide(progress: PhaseProgress, rules: PhaseRules, now: float) -> tuple[PhaseProgress, list[Change]]:
+    """The progress now, and what changed. Several phases may be done at once."""
     changes: list[Change] = []
-    while (step := _step(course, rules, now)) is not None:
-        course, change = step
+    while (step := _step(progress, rules, now)) is not None:
+        progress, change = step
         changes.append(change)
-    return course, changes
+    return progress, changes
 
 
-def placed(course: PhaseProgress, names: Sequence[str]) -> PhaseProgress:
-    """The course by the phases as they are declared now: found by its name, else by its number."""
-    if not course.number or not names:
-        return course
-    if course.phase in names:
-        return replace(course, number=names.index(course.phase) + 1)
-    number = min(course.number, len(names))
-    return replace(course, number=number, phase=names[number - 1])
+def renumbered(progress: PhaseProgress, names: Sequence[str]) -> PhaseProgress:
+    """The progress in the phases that are declared now: the phase is found by its name, else by its number."""
+    if not progress.number or not names:
+        return progress
+    if progress.phase in names:
+        return replace(progress, number=names.index(progress.phase) + 1)
+    number = min(progress.number, len(names))
+    return replace(progress, number=number, phase=names[number - 1])
 
 
-def is_stale_no_more(course: PhaseProgress, markers: Sequence[str]) -> PhaseProgress:
-    """The status file was seen without some of the lines: if they come again, they are meant."""
-    stale = tuple(line for line in course.stale if line in markers)
-    return course if stale == course.stale else replace(course, stale=stale)
+def without_removed_lines(progress: PhaseProgress, done_lines: Sequence[str]) -> PhaseProgress:
+    """Stale lines that the status file no longer has count when they come again."""
+    stale = tuple(line for line in progress.stale if line in done_lines)
+    return progress if stale == progress.stale else replace(progress, stale=stale)
 
 
-def next_phase(course: PhaseProgress, rules: PhaseRules, now: float, who: str) -> tuple[PhaseProgress, list[Change]]:
-    """A person ends the phase."""
-    course = placed(course, rules.names)
+def next_phase(progress: PhaseProgress, rules: PhaseRules, now: float, who: str) -> tuple[PhaseProgress, list[Change]]:
+    """A person (`who`) ends the phase."""
+    progress = renumbered(progress, rules.names)
     if not rules.names:
         raise NoSuchPhase("this loop has no phases")
-    if course.complete and course.number >= len(rules.names):
+    if progress.complete and progress.number >= len(rules.names):
         raise NoSuchPhase("the loop is complete: there is no phase after the last one; `phase set` begins one again")
-    if course.number >= len(rules.names):
-        ended = replace(course, complete=True, since=_later(course, now), at_once=True)
+    if progress.number >= len(rules.names):
+        ended = replace(progress, complete=True, since=_later(progress, now), at_once=True)
         return ended, [LoopFinished(f"ended by {who}")]
-    return _begin(course, rules, course.number + 1, f"asked for by {who}", now, by_person=True)
+    begun, change = _begin(progress, rules, progress.number + 1, f"asked for by {who}", now, by_person=True)
+    return begun, [change]
 
 
 def set_phase(
-    course: PhaseProgress, rules: PhaseRules, wanted: str, now: float, who: str
+    progress: PhaseProgress, rules: PhaseRules, wanted: str, now: float, who: str
 ) -> tuple[PhaseProgress, list[Change]]:
-    """A person begins a phase, by its name or number."""
+    """A person (`who`) begins a phase, by its name or number."""
     names = list(rules.names)
-    course = placed(course, names)
+    progress = renumbered(progress, names)
     if not names:
         raise NoSuchPhase("this loop has no phases")
     if wanted in names:
@@ -125,59 +130,57 @@ def set_phase(
         number = int(wanted)
     else:
         raise NoSuchPhase(f"there is no phase {wanted!r}; there are: {', '.join(names)}, or 1 to {len(names)}")
-    return _begin(course, rules, number, f"asked for by {who}", now, by_person=True)
+    begun, change = _begin(progress, rules, number, f"asked for by {who}", now, by_person=True)
+    return begun, [change]
 
 
-def _step(course: PhaseProgress, rules: PhaseRules, now: float) -> tuple[PhaseProgress, Change] | None:
+def _step(progress: PhaseProgress, rules: PhaseRules, now: float) -> tuple[PhaseProgress, Change] | None:
     names = rules.names
     if not names:
         return None
-    if not course.number:
-        return _only(_begin(course, rules, 1, "the loop begins", now))
-    if not course.complete and course.phase not in names and len(names) < course.of:
-        return _taken_out(course, rules, now)
-    course = placed(course, names)
-    if course.complete:
-        if course.number >= len(names):
+    if not progress.number:
+        return _begin(progress, rules, 1, "the loop begins", now)
+    if not progress.complete and progress.phase not in names and len(names) < progress.of:
+        return _taken_out(progress, rules, now)
+    progress = renumbered(progress, names)
+    if progress.complete:
+        if progress.number >= len(names):
             return None
-        return _only(_begin(course, rules, course.number + 1, "a phase was added", now))
-    fresh = [line for line in rules.read(course.number) if line not in course.stale]
+        return _begin(progress, rules, progress.number + 1, "a phase was added", now)
+    fresh = [line for line in rules.done_lines(progress.number) if line not in progress.stale]
     if not fresh:
         return None
     reason = f"the status file says {fresh[0]!r}"
     if not rules.advance:
-        if course.told == fresh[0]:
+        if progress.reported_line == fresh[0]:
             return None
-        return replace(course, told=fresh[0]), PhaseFinished(course.number, course.phase, reason)
-    if course.number >= len(names):
-        return replace(course, complete=True, since=_later(course, now), at_once=False), LoopFinished(reason)
-    return _only(_begin(course, rules, course.number + 1, reason, now))
+        return replace(progress, reported_line=fresh[0]), PhaseFinished(progress.number, progress.phase, reason)
+    if progress.number >= len(names):
+        return replace(progress, complete=True, since=_later(progress, now), at_once=False), LoopFinished(reason)
+    return _begin(progress, rules, progress.number + 1, reason, now)
 
 
-def _taken_out(course: PhaseProgress, rules: PhaseRules, now: float) -> tuple[PhaseProgress, Change]:
-    """The phase that it was in is not declared any more: what took its place begins."""
-    reason = f"the phase {course.phase!r} was taken out of the fleet file"
-    if course.number <= len(rules.names):
-        return _only(_begin(course, rules, course.number, reason, now))
+def _taken_out(progress: PhaseProgress, rules: PhaseRules, now: float) -> tuple[PhaseProgress, Change]:
+    """The phase is no longer declared: the one in its place begins."""
+    reason = f"the phase {progress.phase!r} was taken out of the fleet file"
+    if progress.number <= len(rules.names):
+        return _begin(progress, rules, progress.number, reason, now)
     number = len(rules.names)
-    ended = replace(course, number=number, phase=rules.names[-1], complete=True, since=_later(course, now), of=number)
+    ended = replace(
+        progress, number=number, phase=rules.names[-1], complete=True, since=_later(progress, now), of=number
+    )
     return ended, LoopFinished(reason)
 
 
-def _later(course: PhaseProgress, now: float) -> float:
-    """Two phases may begin in one moment, and each is another: what is to be done for them is told apart by when."""
-    return max(now, course.since + 0.001)
-
-
-def _only(begun: tuple[PhaseProgress, list[Change]]) -> tuple[PhaseProgress, Change]:
-    course, (change,) = begun
-    return course, change
+def _later(progress: PhaseProgress, now: float) -> float:
+    """Two phases may begin at the same time; `since` must differ, since it tells their actions apart."""
+    return max(now, progress.since + 0.001)
 
 
 def _begin(
-    course: PhaseProgress, rules: PhaseRules, number: int, reason: str, now: float, *, by_person: bool = False
-) -> tuple[PhaseProgress, list[Change]]:
-    stale = () if rules.by_name and not by_person else tuple(rules.read(number))
+    progress: PhaseProgress, rules: PhaseRules, number: int, reason: str, now: float, *, by_person: bool = False
+) -> tuple[PhaseProgress, Change]:
+    stale = () if rules.names_its_phase and not by_person else tuple(rules.done_lines(number))
     phase = rules.names[number - 1]
-    begun = PhaseProgress(number, phase, _later(course, now), len(rules.names), stale=stale, at_once=by_person)
-    return begun, [PhaseBegun(number, phase, course.phase or None, reason)]
+    begun = PhaseProgress(number, phase, _later(progress, now), len(rules.names), stale=stale, at_once=by_person)
+    return begun, PhaseBegun(number, phase, progress.phase or None, reason)

@@ -1,1 +1,1 @@
-"""Watching git remotes: through mirrors of our own, in threads; a slow remote delays only its own loops."""
+"""Watches git remotes through our own mirrors, in threads: a slow remote delays only its own loops."""

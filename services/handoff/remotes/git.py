@@ -1,4 +1,4 @@
-"""Runs git without prompts and hooks, with a deadline, only in our own mirrors; and parses what its plumbing prints."""
+"""Runs git in our own mirrors, without prompts and hooks and with a deadline, and parses what it prints."""
 
 import re
 import threading
@@ -11,14 +11,14 @@ from shared.fleet.loops import without_login
 from shared.system.child_process import run
 
 COMMIT_FORMAT = "%H%x00%an%x00%ae%x00%at%x00%ct%x00%s"
-"""With NUL between them, which no commit can hold."""
+"""Fields are separated by NUL, which no commit can hold."""
 OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 NONE = re.compile(r"0+")
 REASON_CHARACTERS = 300
 
 
 def read_tips(text: str) -> dict[str, str]:
-    """Branches and what they point at, as `ls-remote` tells them."""
+    """Branches and their commits, from `ls-remote`."""
     found = {}
     for line in text.split("\n"):
         sha, _, name = line.partition("\t")
@@ -30,7 +30,7 @@ def read_tips(text: str) -> dict[str, str]:
 
 
 def read_commits(text: str) -> tuple[Commit, ...]:
-    """As `rev-list` prints them with our format; older versions put a line before each."""
+    """From `rev-list` with `COMMIT_FORMAT`; older versions of git print a line before each commit."""
     found = []
     for line in text.split("\n"):
         parts = line.split("\0", 5)
@@ -40,8 +40,8 @@ def read_commits(text: str) -> tuple[Commit, ...]:
     return tuple(found)
 
 
-def read_touches(text: str) -> Iterator[FileChange]:
-    """As `diff-tree -z --raw` prints them; with `--stdin`, the id of each commit comes before what it did."""
+def read_file_changes(text: str) -> Iterator[FileChange]:
+    """From `diff-tree -z --raw`; with `--stdin`, the id of each commit comes before its changes."""
     commit = ""
     words = iter(text.split("\0"))
     for word in words:
@@ -54,53 +54,53 @@ def read_touches(text: str) -> Iterator[FileChange]:
 
 
 def _seconds(text: str) -> int:
-    """A commit can claim any time, also one that is none."""
+    """A commit can claim any time, even one that is not a number."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,40}", text) else 0
 
 
 def read_blobs(text: str) -> list[str | None]:
-    """What `cat-file --batch-check` answers, a line for each question; None if there is no file there."""
+    """From `cat-file --batch-check`, one for each line of input; None: no such file."""
     found = [re.fullmatch(r"([0-9a-f]+) blob \d+", line) for line in text.split("\n")]
     return [each[1] if each else None for each in found[:-1]]
 
 
 def reason_in(complaints: str) -> str:
-    """What git says went wrong, in one line and without what people must not see."""
+    """What git says went wrong: one line, without passwords."""
     lines = [" ".join(line.split()) for line in complaints.split("\n") if line.strip()]
-    telling = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:", "ssh:", "remote:"))]
-    # The first `fatal:` says what happened, and what follows it is general advice.
-    fatal = next((line for line in telling if line.startswith("fatal:")), None)
-    said = fatal or (telling or lines or ["it said nothing"])[-1]
+    messages = [line for line in lines if line.startswith(("fatal:", "error:", "ERROR:", "ssh:", "remote:"))]
+    # The first `fatal:` says what happened; general advice follows it.
+    fatal = next((line for line in messages if line.startswith("fatal:")), None)
+    said = fatal or (messages or lines or ["it said nothing"])[-1]
     if "Could not read from remote repository" in said:
-        # What ssh has to say stands before it; what follows is general advice.
+        # The message of ssh comes before this line.
         before = [line for line in lines[: lines.index(said)] if not line.startswith("Warning:")]
         said = before[-1] if before else said
     return without_login(said)[:REASON_CHARACTERS]
 
 
 MARK = "MUSTER_HANDOFF"
-"""The variable that marks what was started here, with the directory of the mirrors."""
-FIRST_ASKS_WITHIN_S, ASKS_WITHIN_S, WORKS_WITHIN_S, FETCHES_WITHIN_S = 6.0, 20.0, 120.0, 1800.0
-AT_MOST_BYTES = 64 << 20
+"""The variable that marks our git processes; its value is the directory of the mirrors."""
+FIRST_ASK_TIMEOUT_S, ASK_TIMEOUT_S, WORK_TIMEOUT_S, FETCH_TIMEOUT_S = 6.0, 20.0, 120.0, 1800.0
+OUTPUT_BYTES = 64 << 20
 
-SAID_BY_US: Mapping[str, str] = {
-    "LC_ALL": "C",  # its words are told to people, and read for the reason
+OWN_VARIABLES: Mapping[str, str] = {
+    "LC_ALL": "C",  # its messages are parsed, and shown to people
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "",  # empty, and not unset: then core.askPass and SSH_ASKPASS do not count either
+    "GIT_ASKPASS": "",  # empty, not unset: this disables core.askPass and SSH_ASKPASS too
     "SSH_ASKPASS_REQUIRE": "never",
     "GCM_INTERACTIVE": "never",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_FLUSH": "0",
 }
-SHOWN = ("GIT_SSH", "GIT_CONFIG_", "GIT_EXEC_PATH", "GIT_SSL_", "GIT_PROXY", "GIT_HTTP_", "GIT_ALLOW_PROTOCOL")
-"""Of all variables that git heeds only these are seen, by how they begin: how it reaches a remote. Others would have it
-work on somebody's repository, or read paths otherwise than they are meant."""
-HIDDEN = ("SSH_ASKPASS", "GIT_CONFIG_PARAMETERS")
+PASSED = ("GIT_SSH", "GIT_CONFIG_", "GIT_EXEC_PATH", "GIT_SSL_", "GIT_PROXY", "GIT_HTTP_", "GIT_ALLOW_PROTOCOL")
+"""Of git's own variables only those with these prefixes are passed on: they say how to reach a remote. Others could
+have git work on another repository, or read paths differently."""
+NEVER_PASSED = ("SSH_ASKPASS", "GIT_CONFIG_PARAMETERS")
 SETTINGS = (
     *("-c", "credential.interactive=false"),
     *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "gc.autoDetach=false"),  # nothing goes on when git has ended
+    *("-c", "gc.autoDetach=false"),  # nothing runs on after git has ended
     *("-c", "maintenance.auto=false"),
     *("-c", "protocol.ext.allow=never"),
     *("-c", "fetch.recurseSubmodules=false"),
@@ -110,7 +110,7 @@ SETTINGS = (
 
 
 class GitFailed(MusterError):
-    """Git could not do it; the message says what git said. The status is None where it did not come to an end."""
+    """Git failed; the message is git's. The status is None where git did not end by itself."""
 
     def __init__(self, said: str, status: int | None = None) -> None:
         super().__init__(said)
@@ -118,24 +118,24 @@ class GitFailed(MusterError):
 
 
 class Git:
-    def __init__(self, directory: Path, own: Mapping[str, str]) -> None:
-        """`directory`: where the mirrors are; `own`: our environment, in which git finds its helpers."""
-        shown = {
+    def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
+        """`directory` holds the mirrors; `environment` is ours, where git finds its helpers."""
+        passed = {
             name: value
-            for name, value in own.items()
-            if name not in HIDDEN and (not name.startswith("GIT_") or name.startswith(SHOWN))
+            for name, value in environment.items()
+            if name not in NEVER_PASSED and (not name.startswith("GIT_") or name.startswith(PASSED))
         }
-        self._env = {**shown, **SAID_BY_US, MARK: str(directory)}
+        self._env = {**passed, **OWN_VARIABLES, MARK: str(directory)}
         self._cancelled = threading.Event()
 
     def __call__(
-        self, *arguments: str, within_s: float = WORKS_WITHIN_S, stdin: bytes | None = None, at: Path = Path("/")
+        self, *arguments: str, within_s: float = WORK_TIMEOUT_S, stdin: bytes | None = None, at: Path = Path("/")
     ) -> str:
-        """What it prints. GitFailed if it does not end well, or not in time."""
+        """What git prints. GitFailed if git fails or takes too long."""
         argv = ["git", *SETTINGS, *arguments]
         try:
             ended = run(
-                argv, self._env, at, stdin, within_s, self._cancelled, at_most_bytes=AT_MOST_BYTES, ends_with_us=False
+                argv, self._env, at, stdin, within_s, self._cancelled, at_most_bytes=OUTPUT_BYTES, ends_with_us=False
             )
         except FileNotFoundError as error:
             missing = "git is not on the PATH; install it" if at.is_dir() else f"{at} is gone"
@@ -149,5 +149,5 @@ class Git:
         return ended.out
 
     def close(self) -> None:
-        """End what runs; nothing can be run after it."""
+        """End what runs. Nothing can be run afterwards."""
         self._cancelled.set()

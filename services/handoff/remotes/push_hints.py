@@ -1,7 +1,7 @@
-"""Hints that somebody on this machine has pushed, so that a remote is asked sooner: a look at refs, and no git.
+"""Notices pushes on this host by the files of refs, without git, so that a remote is asked sooner.
 
-Who pushes from a clone has a new remote-tracking ref there, and a remote that is a path has its branch on this disk.
-That is only a reason to ask: what a remote has, it says itself.
+A push changes a remote-tracking ref in its clone, and a branch in a remote that is a path. That is only a hint: what is
+new is then asked of the remote.
 """
 
 import os
@@ -13,77 +13,74 @@ from pathlib import Path
 
 from shared.system.files import Stamp
 
-EVERY_S = 1.0
-FINDS_EVERY = 30
+LOOKS_EVERY_S = 1.0
+LISTS_FILES_EVERY = 30
+"""Looks between two listings of the files, which take longer."""
 
 
 @dataclass(frozen=True)
-class RefTrail:
-    """Where it would show that a remote's branches moved."""
+class WatchedRefs:
+    """Where a push to a remote's branches shows on this host."""
 
     branches: tuple[str, ...]
     clones: tuple[Path, ...] = ()
-    """Work trees in which somebody may push."""
+    """Work trees that agents push from."""
     repository: Path | None = None
-    """The remote itself, where it is a path."""
+    """The remote itself, if it is a path."""
 
 
 class PushHints:
-    """Used by one thread; `moved` is called by another, with the name of a remote."""
+    """Used by one thread. `on_push` is called from another, with the address of a remote."""
 
-    def __init__(self, moved: Callable[[str], None], every_s: float = EVERY_S) -> None:
-        self._moved = moved
+    def __init__(self, on_push: Callable[[str], None], every_s: float = LOOKS_EVERY_S) -> None:
+        self._on_push = on_push
         self._every_s = every_s
-        self._trails: Mapping[str, RefTrail] = {}
-        self._refs: dict[str, list[str]] = {}
-        """The files that are looked at: found now and then, since that takes more than to look."""
-        self._rounds = 0
-        self._seen: dict[str, tuple[RefTrail, tuple[Stamp, ...]]] = {}
+        self._watched: Mapping[str, WatchedRefs] = {}
+        self._files: dict[str, list[str]] = {}
+        self._looks = 0
+        self._seen: dict[str, tuple[WatchedRefs, tuple[Stamp, ...]]] = {}
         self._closed = threading.Event()
 
     def begin(self) -> None:
         threading.Thread(target=self._run, daemon=True, name="watches refs").start()
 
-    def watch(self, trails: Mapping[str, RefTrail]) -> None:
-        """By remote."""
-        # One that is as it was stays the same object: then its files need not be found anew.
-        self._trails = {name: self._same(name, trail) for name, trail in trails.items()}
-
-    def _same(self, name: str, trail: RefTrail) -> RefTrail:
-        before = self._trails.get(name)
-        return before if before == trail else trail
+    def watch(self, watched: Mapping[str, WatchedRefs]) -> None:
+        """Set what is watched, by the remote's address."""
+        # What did not change stays the same object: then its files are not listed again.
+        before = self._watched
+        self._watched = {name: before[name] if before.get(name) == refs else refs for name, refs in watched.items()}
 
     @property
     def has_looked(self) -> bool:
-        """Whether all that is watched was looked at: what comes after it is noticed."""
-        return bool(self._seen) and self._seen.keys() == self._trails.keys()
+        """Whether everything was looked at once: a push from now on is noticed."""
+        return bool(self._seen) and self._seen.keys() == self._watched.keys()
 
     def close(self) -> None:
         self._closed.set()
 
     def _run(self) -> None:
         while not self._closed.wait(self._every_s):
-            trails, self._rounds = self._trails, self._rounds + 1
-            if self._rounds % FINDS_EVERY == 0:
-                self._refs.clear()
-            for remote, trail in trails.items():
-                with suppress(Exception):  # a path can be odd in many ways, and it is only a hint
-                    self._look(remote, trail)
-            for gone in self._seen.keys() - trails.keys():
+            watched, self._looks = self._watched, self._looks + 1
+            if self._looks % LISTS_FILES_EVERY == 0:
+                self._files.clear()
+            for remote, refs in watched.items():
+                with suppress(Exception):  # paths can be odd, and it is only a hint
+                    self._look(remote, refs)
+            for gone in self._seen.keys() - watched.keys():
                 del self._seen[gone]
 
-    def _look(self, remote: str, trail: RefTrail) -> None:
+    def _look(self, remote: str, refs: WatchedRefs) -> None:
         before = self._seen.get(remote)
-        if remote not in self._refs or (before is not None and before[0] is not trail):
-            self._refs[remote] = sorted(map(str, refs_of(trail)))
-        now = (trail, tuple(map(_stamp_of, self._refs[remote])))
+        if remote not in self._files or (before is not None and before[0] is not refs):
+            self._files[remote] = sorted(map(str, files_of(refs)))
+        now = (refs, tuple(map(_stamp_of, self._files[remote])))
         self._seen[remote] = now
-        if before is not None and before[0] == trail and before[1] != now[1]:
-            self._moved(remote)
+        if before is not None and before[0] == refs and before[1] != now[1]:
+            self._on_push(remote)
 
 
 def _stamp_of(path: str) -> Stamp:
-    """What a ref is known by. There may be hundreds, and they are asked all the time: so no Path is made of it."""
+    """Changes with the file. Without a Path: hundreds of files are looked at every second."""
     try:
         status = os.stat(path)  # noqa: PTH116
     except OSError:
@@ -91,20 +88,20 @@ def _stamp_of(path: str) -> Stamp:
     return (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
-def refs_of(trail: RefTrail) -> Iterator[Path]:
-    """The files that are written anew when a branch moves."""
-    if trail.repository is not None:
-        home = trail.repository / ".git" if (trail.repository / ".git").is_dir() else trail.repository
+def files_of(refs: WatchedRefs) -> Iterator[Path]:
+    """The files that change when a branch moves."""
+    if refs.repository is not None:
+        home = refs.repository / ".git" if (refs.repository / ".git").is_dir() else refs.repository
         yield home / "packed-refs"
-        yield from (home / "refs" / "heads" / branch for branch in trail.branches)
-    for clone in trail.clones:
-        with suppress(OSError):  # no clone, or not ours to see
+        yield from (home / "refs" / "heads" / branch for branch in refs.branches)
+    for clone in refs.clones:
+        with suppress(OSError):  # no clone, or not readable
             for remote in (common_directory(clone) / "refs" / "remotes").iterdir():
-                yield from (remote / branch for branch in trail.branches)
+                yield from (remote / branch for branch in refs.branches)
 
 
 def common_directory(clone: Path) -> Path:
-    """Where a work tree has its refs: further work trees of one repository share them. May raise OSError."""
+    """Where a work tree has its refs, which all work trees of a repository share. May raise OSError."""
     home = clone / ".git"
     if home.is_file():
         named = home.read_text(encoding="utf-8", errors="replace").partition("gitdir:")[2].strip()

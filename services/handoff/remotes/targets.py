@@ -1,12 +1,12 @@
-"""What has to be asked of which remote, by the fleet file and by what is remembered."""
+"""What to ask of each remote, by the fleet file and by what is remembered of the branches."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
+from services.handoff.loop_turn import LoopTurn
 from services.handoff.loops.templates import status_path
-from services.handoff.memory import BranchMemory
 from services.handoff.remotes.observation import BranchWatch, Target
-from services.handoff.remotes.push_hints import RefTrail
+from services.handoff.remotes.push_hints import WatchedRefs
 from shared.fleet import Fleet
 from shared.fleet.file import as_path
 from shared.fleet.fleet import BadPath
@@ -14,25 +14,56 @@ from shared.fleet.loops import IS_SCP_LIKE, Loop, subject_of
 
 
 def address_of(fleet: Fleet, loop: Loop) -> str:
-    """A remote as git takes it: a path is from where the fleet file is."""
+    """The remote as git takes it: a path is relative to the fleet file."""
     return str(fleet.resolve(as_path(loop.remote))) if is_path(loop.remote) else loop.remote
 
 
 def is_path(remote: str) -> bool:
-    """Whether it is on this machine, as git reads it."""
+    """Whether git reads it as a path on this host."""
     return "://" not in remote and not IS_SCP_LIKE.match(remote)
 
 
-def trails(fleet: Fleet, loops: Mapping[str, Loop], addresses: Mapping[str, str]) -> dict[str, RefTrail]:
-    """By remote: where it would show that somebody here has pushed."""
-    found: dict[str, RefTrail] = {}
-    for name, address in addresses.items():
-        loop, before = loops[name], found.get(address, RefTrail(()))
-        clones = [workspace for agent in loop.roles.values() if (workspace := _workspace(fleet, agent)) is not None]
-        found[address] = RefTrail(
-            tuple(sorted({*before.branches, loop.branch})),
-            tuple(sorted({*before.clones, *clones})),
-            Path(address) if is_path(address) else None,
+def targets(loops: Iterable[LoopTurn]) -> dict[str, Target]:
+    """By the remote's address. Loops on one remote share its mirror; the shortest `poll_s` counts."""
+    by_address: dict[str, list[LoopTurn]] = {}
+    for loop in loops:
+        by_address.setdefault(loop.address, []).append(loop)
+    return {
+        address: Target(address, min(loop.declared.poll_s for loop in sharing), tuple(map(_watch_of, sharing)))
+        for address, sharing in by_address.items()
+    }
+
+
+def _watch_of(loop: LoopTurn) -> BranchWatch:
+    declared, known = loop.declared, loop.known_branch
+    paths = (status_path(declared, number) for number in range(1, len(declared.phases) + 1))
+    statuses = tuple(dict.fromkeys(path for path in paths if path is not None))
+    return BranchWatch(
+        loop=loop.name,
+        branch=declared.branch,
+        remote=loop.address,
+        subjects=tuple(subject_of(name, pattern) for name, pattern in declared.patterns.items()),
+        inbox=tuple(declared.inbox),
+        new_inbox=tuple(path for path in declared.inbox if known is not None and path not in known.inbox),
+        statuses=statuses,
+        is_known=known is not None,
+        tip=known.tip if known is not None else None,
+        is_gone=known is not None and known.is_gone,
+        head=known.head if known is not None else None,
+        knows_statuses=known is not None and set(statuses) <= known.statuses.keys(),
+    )
+
+
+def watched_refs(loops: Iterable[LoopTurn]) -> dict[str, WatchedRefs]:
+    """By the remote's address: where a push on this host would show."""
+    found: dict[str, WatchedRefs] = {}
+    for loop in loops:
+        before = found.get(loop.address, WatchedRefs(()))
+        workspaces = [_workspace(loop.fleet, agent) for agent in loop.declared.roles.values()]
+        found[loop.address] = WatchedRefs(
+            tuple(sorted({*before.branches, loop.declared.branch})),
+            tuple(sorted({*before.clones, *(path for path in workspaces if path is not None)})),
+            Path(loop.address) if is_path(loop.address) else None,
         )
     return found
 
@@ -42,45 +73,3 @@ def _workspace(fleet: Fleet, agent: str) -> Path | None:
         return fleet.resolve(fleet.agents[agent].dir)
     except (BadPath, KeyError):
         return None
-
-
-def status_paths(loop: Loop) -> tuple[str, ...]:
-    """The status files of all phases: what is pushed at once may be about several."""
-    found = (status_path(loop, number) for number in range(1, len(loop.phases) + 1))
-    return tuple(dict.fromkeys(path for path in found if path is not None))
-
-
-def watch_of(name: str, loop: Loop, address: str, seen: BranchMemory | None) -> BranchWatch:
-    known = seen if seen is not None and (seen.address, seen.branch) == (address, loop.branch) else None
-    statuses = status_paths(loop)
-    return BranchWatch(
-        loop=name,
-        branch=loop.branch,
-        remote=address,
-        subjects=tuple(subject_of(each, pattern) for each, pattern in loop.patterns.items()),
-        inbox=tuple(loop.inbox),
-        new_inbox=tuple(path for path in loop.inbox if known is not None and path not in known.inbox),
-        statuses=statuses,
-        is_known=known is not None,
-        seen=known.tip if known is not None else None,
-        is_gone=known is not None and known.is_gone,
-        before=known.before if known is not None else None,
-        knows_statuses=known is not None and set(statuses) <= known.statuses.keys(),
-    )
-
-
-def targets(
-    loops: Mapping[str, Loop], addresses: Mapping[str, str], seen: Mapping[str, BranchMemory]
-) -> dict[str, Target]:
-    """By remote: loops on one remote share its mirror, and it is asked as often as the most eager of them wants."""
-    wanted: dict[str, list[str]] = {}
-    for name, address in addresses.items():
-        wanted.setdefault(address, []).append(name)
-    return {
-        address: Target(
-            address,
-            min(loops[name].poll_s for name in names),
-            tuple(watch_of(name, loops[name], address, seen.get(name)) for name in names),
-        )
-        for address, names in wanted.items()
-    }

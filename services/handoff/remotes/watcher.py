@@ -1,7 +1,7 @@
-"""Looks at every remote when it is time, in threads: few at once, and nobody waits for one that does not answer.
+"""Asks each remote when it is due, in threads, and gives the service what is new.
 
-Those that failed or never answered yet are asked in a lane of their own; there is one for fetches, and one for those
-that take long. The service hears only of what is new.
+Remotes that answer, remotes that failed or never answered, fetches and slow fetches have lanes of their own: a remote
+that hangs delays only its like.
 """
 
 import threading
@@ -12,17 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from services.handoff.remotes import git as programs
-from services.handoff.remotes.git import FETCHES_WITHIN_S, MARK, Git, GitFailed
-from services.handoff.remotes.inspection import (
-    SOON_S,
-    TELLS_AFTER,
-    LookInterval,
-    is_news,
-    look,
-    needs_head,
-    needs_mirror,
-)
+from services.handoff.remotes.git import ASK_TIMEOUT_S, FETCH_TIMEOUT_S, FIRST_ASK_TIMEOUT_S, MARK, Git, GitFailed
+from services.handoff.remotes.inspection import inspect, is_news, needs_head, needs_mirror
 from services.handoff.remotes.mirror import Mirror, ask_tips
 from services.handoff.remotes.observation import HEAD, BranchObservation, Target, Tips
 from shared.runtime.workers import Workers
@@ -31,25 +22,52 @@ from shared.system.processes import end_marked
 
 ASKS, DOUBTFUL, FETCHES, SLOW = "asks", "doubtful", "fetches", "slow"
 LANES: Mapping[str, int] = {ASKS: 4, DOUBTFUL: 8, FETCHES: 3, SLOW: 2}
-QUICK_S = 30.0
-"""A fetch that takes longer goes on, from its beginning, where only its like waits."""
-ANEW_EVERY = 4
-"""So often that a fetch fails, though the remote answers, a new mirror is tried: what is wrong may be here."""
+"""Threads for each lane."""
+QUICK_FETCH_S = 30.0
+"""A fetch that takes longer begins again in the slow lane."""
+NEW_MIRROR_EVERY = 4
+"""After so many failed fetches from a remote that answers, a new mirror is tried: this one may be damaged."""
 CLOSES_WITHIN_S = 3.0
 IDLE_S = 3600.0
+FIRST_RETRY_S, LONGEST_RETRY_S = 5.0, 300.0
+DOWN_AFTER_FAILURES = 2
+"""A single failure is mostly over at the first retry, and is not reported."""
+SPREAD_S = 0.02
+"""New remotes are asked this far apart."""
+
+
+@dataclass(frozen=True)
+class PollSchedule:
+    """When a remote is asked next, and how often it failed since it last answered."""
+
+    due: float = 0.0
+    failures: int = 0
+
+    def succeeded(self, now: float, poll_s: float) -> "PollSchedule":
+        return PollSchedule(now + poll_s)
+
+    def failed(self, now: float, poll_s: float) -> "PollSchedule":
+        failures = self.failures + 1
+        is_down = failures >= DOWN_AFTER_FAILURES
+        wait_s = poll_s * 2.0 ** min(failures - 1, 16) if is_down else min(FIRST_RETRY_S, poll_s)
+        return PollSchedule(now + min(wait_s, max(LONGEST_RETRY_S, poll_s)), failures)
+
+    def by(self, due: float) -> "PollSchedule":
+        """The same, due at this time at the latest."""
+        return replace(self, due=min(self.due, due))
 
 
 @dataclass
 class _Remote:
     target: Target
-    pace: LookInterval
+    schedule: PollSchedule
     busy: bool = False
     again: bool = False
-    """Whether it is to be asked once more as soon as it is free."""
+    """Whether to ask once more as soon as it is free."""
     wanted: bool = True
-    """One that nobody wants any more is kept while it is busy: two must not work in one mirror."""
+    """Whether a loop watches it. An unwanted remote is kept while busy: two threads must not work in one mirror."""
     tips: Tips | None = None
-    """What its branches pointed at when it last answered."""
+    """Its latest answer."""
     asked_at: float = 0.0
     answered_at: float = 0.0
     failure: str = ""
@@ -59,19 +77,19 @@ class _Remote:
 
 @dataclass(frozen=True)
 class RemoteStatus:
-    """How a remote is, for people."""
+    """How a remote answers, for people."""
 
     asked_at: float
     answered_at: float
     next_at: float
     failure: str
-    """Why it did not answer, since it last did."""
+    """Why it failed since it last answered; empty: it did not."""
     is_down: bool
-    """Whether it failed so often that people should know."""
+    """Whether it failed often enough to be reported."""
 
 
 class RemoteWatcher:
-    """Used by one thread; `on_news` is called by others, each time that there is something to take."""
+    """Used by one thread. `on_news` is called from other threads whenever there is something new to take."""
 
     def __init__(self, directory: Path, git: Git, on_news: Callable[[], None], log: Log) -> None:
         self._directory = directory
@@ -83,18 +101,18 @@ class RemoteWatcher:
         self._workers = Workers(LANES, log)
         self._closed = False
 
-    def tidy(self) -> None:
-        """End what an earlier one left, when it was killed. Before anything is begun."""
+    def end_leftovers(self) -> None:
+        """End git processes of an earlier handoff that was killed. To be called before `begin`."""
         if self._directory.is_dir():
             end_marked(MARK, self._directory, named="git")
 
     def begin(self) -> None:
-        threading.Thread(target=self._schedule, daemon=True, name="asks remotes").start()
+        threading.Thread(target=self._run, daemon=True, name="asks remotes").start()
 
-    # --- what the service says and asks ---
+    # --- for the service ---
 
     def watch(self, targets: Mapping[str, Target]) -> None:
-        """Say what is wanted now. What is known of a remote stays known."""
+        """Set the remotes to ask. What is known about a remote stays known."""
         now = time.monotonic()
         with self._changed:
             for name, remote in list(self._remotes.items()):
@@ -103,159 +121,157 @@ class RemoteWatcher:
                     del self._remotes[name]
             fresh = [name for name in targets if name not in self._remotes]
             for place, name in enumerate(fresh):
-                self._remotes[name] = _Remote(
-                    targets[name], LookInterval(now + 0.02 * place)
-                )  # soon, and not in one burst
+                self._remotes[name] = _Remote(targets[name], PollSchedule(now + SPREAD_S * place))
             for name, target in targets.items():
                 remote = self._remotes[name]
                 if remote.target != target:
                     sooner = target.poll_s < remote.target.poll_s
                     remote.target = target
                     if self._is_behind(remote):
-                        remote.pace = replace(remote.pace, due=min(remote.pace.due, now))
+                        remote.schedule = remote.schedule.by(now)
                         remote.again = remote.again or remote.busy
                     elif sooner:
-                        remote.pace = replace(remote.pace, due=min(remote.pace.due, now + target.poll_s))
+                        remote.schedule = remote.schedule.by(now + target.poll_s)
             self._changed.notify()
 
-    def look_now(self, name: str) -> None:
-        """Do not wait until it is time."""
+    def ask_now(self, name: str) -> None:
+        """Ask a remote before it is due."""
         with self._changed:
             remote = self._remotes.get(name)
             if remote is not None:
                 remote.again = remote.busy
-                remote.pace = replace(remote.pace, due=time.monotonic())
+                remote.schedule = replace(remote.schedule, due=time.monotonic())
                 self._changed.notify()
 
     def take(self) -> list[BranchObservation]:
-        """What is new, once. What is not taken up for good (`watch` tells) is looked at again."""
+        """What is new, once. A remote is asked again until the tips given to `watch` match its own."""
         with self._changed:
             news, self._news = self._news, []
             return news
 
-    def standing(self, name: str) -> RemoteStatus | None:
+    def status(self, name: str) -> RemoteStatus | None:
         with self._changed:
             remote = self._remotes.get(name)
             if remote is None:
                 return None
-            next_at = time.time() + remote.pace.due - time.monotonic()
-            is_down = remote.pace.failures >= TELLS_AFTER
+            next_at = time.time() + remote.schedule.due - time.monotonic()
+            is_down = remote.schedule.failures >= DOWN_AFTER_FAILURES
             return RemoteStatus(remote.asked_at, remote.answered_at, next_at, remote.failure, is_down)
 
     def close(self) -> None:
-        """End all of it, and leave nothing behind."""
+        """End every thread and every git process."""
         with self._changed:
             self._closed = True
             self._changed.notify()
         self._git.close()
         self._workers.close(CLOSES_WITHIN_S)
 
-    # --- inside ---
+    # --- threads ---
 
     def _is_behind(self, remote: _Remote) -> bool:
-        """Whether something is known to have moved that was not taken up: the service had to begin anew, say."""
+        """Whether the service does not know the latest answer: a turn that failed did not keep it."""
         tips = remote.tips
         return tips is not None and any(is_news(each, tips) for each in remote.target.watches)
 
-    def _schedule(self) -> None:
+    def _run(self) -> None:
         with self._changed:
             while not self._closed:
                 now = time.monotonic()
                 free = [remote for remote in self._remotes.values() if not remote.busy]
                 for remote in free:
-                    if remote.pace.due <= now:
-                        is_doubtful = remote.pace.failures > 0 or not remote.answered_at
+                    if remote.schedule.due <= now:
+                        is_doubtful = remote.schedule.failures > 0 or not remote.answered_at
                         self._put(DOUBTFUL if is_doubtful else ASKS, remote, partial(self._ask, remote))
-                due = [remote.pace.due for remote in free if not remote.busy]
+                due = [remote.schedule.due for remote in free if not remote.busy]
                 self._changed.wait(max(0.0, min([*due, now + IDLE_S]) - now))
 
     def _put(self, lane: str, remote: _Remote, work: Callable[[], None]) -> None:
-        """Called with the lock."""
+        """To be called with the lock."""
         remote.busy = True
         try:
             self._workers.submit(lane, remote.target.remote, lambda _cancelled: work())
         except RuntimeError as error:
             remote.busy, remote.failure = False, f"it can't be asked: {error}"
-            remote.pace = replace(remote.pace, due=time.monotonic() + SOON_S)
+            remote.schedule = replace(remote.schedule, due=time.monotonic() + FIRST_RETRY_S)
 
     def _ask(self, remote: _Remote) -> None:
-        """The cheap question, and what follows from the answer."""
+        """Ask for the tips, and fetch what is new."""
         target, remote.asked_at = remote.target, time.time()
-        # One that never answered may be one of many on a host that is gone: it gets its whole time after that.
-        is_first = not remote.answered_at and not remote.pace.failures
-        within_s = programs.FIRST_ASKS_WITHIN_S if is_first else programs.ASKS_WITHIN_S
+        # The first question has a short timeout: many remotes may be on one host that is down.
+        is_first = not remote.answered_at and not remote.schedule.failures
+        within_s = FIRST_ASK_TIMEOUT_S if is_first else ASK_TIMEOUT_S
         try:
             found = ask_tips(self._git, target.remote, target.asks_for, within_s)
             tips: dict[str, str | None] = {branch: found.get(branch) for branch in target.asks_for}
-        except Exception as error:  # noqa: BLE001 - a thread that ends would leave its remote unasked for ever
-            self._failed(remote, _why(error))
+        except Exception as error:  # noqa: BLE001 - else the remote would stay busy for ever
+            self._failed(remote, _reason(error))
             return
         if any(needs_mirror(each, tips) for each in target.watches):
             with self._changed:
                 self._put(SLOW if remote.slow else FETCHES, remote, partial(self._fetch, remote, target, tips))
             return
-        self._tell(remote, tips, self._sights(target, tips, None))
+        self._publish(remote, tips, self._observations(target, tips, None))
         self._succeeded(remote, target)
 
     def _fetch(self, remote: _Remote, target: Target, tips: Tips) -> None:
         mirror = Mirror(self._git, self._directory, target.remote)
         there = {branch: tip for branch, tip in tips.items() if branch != HEAD and tip is not None}
         branches, size = list(there), max(map(len, there.values()))
-        within_s, began = FETCHES_WITHIN_S if remote.slow else QUICK_S, time.monotonic()
+        within_s, began = FETCH_TIMEOUT_S if remote.slow else QUICK_FETCH_S, time.monotonic()
         try:
-            if remote.fetch_failures % ANEW_EVERY == ANEW_EVERY - 1:
+            if remote.fetch_failures % NEW_MIRROR_EVERY == NEW_MIRROR_EVERY - 1:
                 mirror.fetch_anew(branches, size, within_s)
             else:
                 mirror.fetch(branches, size, within_s)
             if any(needs_head(each, tips) for each in target.watches):
-                with suppress(GitFailed):  # it only tells what is not new
+                with suppress(GitFailed):  # HEAD only tells which commits are not new
                     mirror.fetch_head(within_s)
-            sights = self._sights(target, tips, mirror)
-            mirror.pin({sight.loop: sight.now for sight in sights if sight.now is not None})
+            observations = self._observations(target, tips, mirror)
+            mirror.pin({each.loop: each.tip for each in observations if each.tip is not None})
         except Exception as error:  # noqa: BLE001
             remote.fetch_failures += 1
-            remote.slow = time.monotonic() - began > QUICK_S * 0.9
-            self._failed(remote, f"it answers, but what is new could not be had: {_why(error)}")
+            remote.slow = time.monotonic() - began > QUICK_FETCH_S * 0.9
+            self._failed(remote, f"it answers, but what is new could not be had: {_reason(error)}")
             return
-        remote.fetch_failures, remote.slow = 0, time.monotonic() - began > QUICK_S * 0.9
-        self._tell(remote, tips, sights)
-        with suppress(Exception):  # it is only tidied up, and the next time will do
-            mirror.tidy()
+        remote.fetch_failures, remote.slow = 0, time.monotonic() - began > QUICK_FETCH_S * 0.9
+        self._publish(remote, tips, observations)
+        with suppress(Exception):  # the next time will do
+            mirror.collect_garbage()
         self._succeeded(remote, target)
 
-    def _sights(self, target: Target, tips: Tips, mirror: Mirror | None) -> tuple[BranchObservation, ...]:
+    def _observations(self, target: Target, tips: Tips, mirror: Mirror | None) -> tuple[BranchObservation, ...]:
         news = [each for each in target.watches if is_news(each, tips)]
-        return tuple(look(each, tips, mirror if needs_mirror(each, tips) else None) for each in news)
+        return tuple(inspect(each, tips, mirror if needs_mirror(each, tips) else None) for each in news)
 
-    def _tell(self, remote: _Remote, tips: Tips, sights: tuple[BranchObservation, ...]) -> None:
-        """The service hears of it before the remote is free: what is done in its mirror meanwhile is done alone."""
+    def _publish(self, remote: _Remote, tips: Tips, observations: tuple[BranchObservation, ...]) -> None:
+        """Give the service the observations. The remote stays busy: its mirror is still in use."""
         with self._changed:
             recovered, first = bool(remote.failure), not remote.answered_at
             remote.tips, remote.failure, remote.answered_at = tips, "", time.time()
-            remote.pace = replace(remote.pace, failures=0)
-            self._news += sights
-        if sights or recovered or first:
+            remote.schedule = replace(remote.schedule, failures=0)
+            self._news += observations
+        if observations or recovered or first:
             self._on_news()
 
     def _succeeded(self, remote: _Remote, target: Target) -> None:
         with self._changed:
-            self._free(remote, remote.pace.succeeded(time.monotonic(), target.poll_s))
+            self._free(remote, remote.schedule.succeeded(time.monotonic(), target.poll_s))
 
     def _failed(self, remote: _Remote, reason: str) -> None:
         with self._changed:
-            pace = remote.pace.failed(time.monotonic(), remote.target.poll_s)
+            schedule = remote.schedule.failed(time.monotonic(), remote.target.poll_s)
             remote.failure = reason
-            self._free(remote, pace)
-        if pace.failures == TELLS_AFTER:
+            self._free(remote, schedule)
+        if schedule.failures == DOWN_AFTER_FAILURES:
             self._on_news()
 
-    def _free(self, remote: _Remote, pace: LookInterval) -> None:
-        """Called with the lock: it may be asked again."""
+    def _free(self, remote: _Remote, schedule: PollSchedule) -> None:
+        """Let the remote be asked again. To be called with the lock."""
         remote.busy = False
-        remote.pace = replace(pace, due=time.monotonic()) if remote.again else pace
+        remote.schedule = replace(schedule, due=time.monotonic()) if remote.again else schedule
         remote.again = False
         self._changed.notify()
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, GitFailed) else f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""A bare remote with one commit, somebody's clone of it, and a station that is closed in the end."""
+"""A bare remote with one commit, a clone of it, and a station that is closed in the end."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Handoff on real git remotes, with a real journal and registry; the test plays the spawner and the clock goes on."""
+"""Handoff on real git remotes, with a real journal and registry; the test answers for the spawner."""
 
 import os
 import threading
@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from registry import AgentRecord, RegistryFile
+from services.handoff.loop_turn import BRANCHES, BranchMemory
+from services.handoff.loops.phases import PROGRESS, PhaseProgress
 from services.handoff.remotes.git import Git
 from services.handoff.remotes.push_hints import PushHints
+from services.handoff.remotes.targets import address_of
 from services.handoff.remotes.watcher import RemoteWatcher
 from services.handoff.service import Handoff
 from shared.contract.commands import Command, Reply, Restart, Send
@@ -17,6 +20,7 @@ from shared.contract.envelope import Event
 from shared.contract.events.loops import LoopEvent
 from shared.contract.states import Activity
 from shared.messaging.journal import Journal
+from shared.runtime.memory import Memory
 from shared.runtime.turn import Turn
 from shared.system.log import Log
 from tests.fakes.fleets import WrittenFleet
@@ -45,34 +49,46 @@ class Station:
         self.trouble = ""
         """What the latest turn said was wrong."""
         self._news = threading.Event()
-        self.looker = self._begin()
+        self.watcher = self._begin()
 
     def declare(self, loops: Mapping[str, Any]) -> None:
         self._written.declare(self.agents, loops=_quick(loops))
 
     @property
-    def memory(self) -> dict[str, Any]:
-        return self.turns.memory
+    def memory(self) -> Memory:
+        """What the service remembers."""
+        return Memory(self.turns.memory)
+
+    def branch(self, loop: str = "main") -> BranchMemory | None:
+        """None until the branch was observed."""
+        return self.memory.find(BRANCHES, loop)
+
+    def tip(self) -> str | None:
+        branch = self.branch()
+        return branch.tip if branch is not None else None
+
+    def phase_number(self) -> int:
+        return (self.memory.find(PROGRESS, "main") or PhaseProgress()).number
 
     def _begin(self) -> RemoteWatcher:
         mirrors = self.fleet_file.fleet.home / "mirrors"
-        looker = RemoteWatcher(mirrors, Git(mirrors, {**os.environ, **ENV}), self._news.set, Log("handoff"))
-        looker.tidy()
-        looker.begin()
+        watcher = RemoteWatcher(mirrors, Git(mirrors, {**os.environ, **ENV}), self._news.set, Log("handoff"))
+        watcher.end_leftovers()
+        watcher.begin()
         registry = RegistryFile(self.registry.path)
-        self.hints = PushHints(looker.look_now, every_s=0.05)
-        self.service = Handoff(self.fleet_file, registry, self.journal, looker, self.hints, Log("handoff"))
-        return looker
+        self.hints = PushHints(watcher.ask_now, every_s=0.05)
+        self.service = Handoff(self.fleet_file, registry, self.journal, watcher, self.hints)
+        return watcher
 
     def restarts(self) -> None:
         """As a new process."""
-        self.looker.close()
+        self.watcher.close()
         self.fleet_file = self._written.opened()
-        self.looker = self._begin()
+        self.watcher = self._begin()
 
     def close(self) -> None:
         self.hints.close()
-        self.looker.close()
+        self.watcher.close()
         self.journal.close()
         self._spawner.close()
 
@@ -104,9 +120,10 @@ class Station:
     def settled(self) -> None:
         """Until the remotes were asked once more, and nothing is new."""
         began = datetime.now(UTC).timestamp()
-        addresses = {self.service.address_of(name) for name in self.fleet_file.fleet.declared.loops}
+        fleet = self.fleet_file.fleet
+        addresses = {address_of(fleet, loop) for loop in fleet.declared.loops.values()}
         for address in addresses:
-            self.until(lambda a=address: _asked_at(self.looker, a) > began, "the remote is asked again")  # type: ignore[misc]
+            self.until(lambda a=address: _answered_at(self.watcher, a) > began, "the remote is asked again")  # type: ignore[misc]
         for _ in range(3):
             self.turn()
 
@@ -150,9 +167,9 @@ def _quick(loops: Mapping[str, Any]) -> dict[str, Any]:
     return {name: {**QUICK, **loop} for name, loop in loops.items()}
 
 
-def _asked_at(looker: RemoteWatcher, address: str) -> float:
-    standing = looker.standing(address)
-    return standing.answered_at if standing is not None else 0.0
+def _answered_at(watcher: RemoteWatcher, address: str) -> float:
+    status = watcher.status(address)
+    return status.answered_at if status is not None else 0.0
 
 
 def _record(spawn: str, activity: Activity, **more: Any) -> AgentRecord:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.handoff.loops import branch_files as inboxes
+from services.handoff import branch_events
 from shared.contract.events.loops import (
     BranchGone,
     BranchRewritten,
@@ -26,7 +26,7 @@ def subjects(station: Station) -> list[str]:
     return [each.subject for each in station.told if isinstance(each, matched)]
 
 
-def test_new_commits_are_told_and_sent_to_who_they_are_for(station: Make, clone: Clone) -> None:
+def test_new_commits_are_reported_and_sent_to_their_agents(station: Make, clone: Clone) -> None:
     world = station(patterns=PATTERNS)
     world.runs("builder", "reviewer")
     world.settled()
@@ -44,7 +44,7 @@ def test_new_commits_are_told_and_sent_to_who_they_are_for(station: Make, clone:
     assert world.texts("builder") == []
 
 
-def test_what_was_there_before_is_of_the_past(station: Make, clone: Clone) -> None:
+def test_commits_of_before_the_first_observation_are_not_reported(station: Make, clone: Clone) -> None:
     clone.commit("claim: long ago")
     clone.push()
     world = station(patterns=PATTERNS)
@@ -56,12 +56,12 @@ def test_what_was_there_before_is_of_the_past(station: Make, clone: Clone) -> No
     assert subjects(world) == ["claim: now"]
 
 
-def test_nothing_is_told_twice_or_missed_over_restarts(station: Make, clone: Clone) -> None:
+def test_no_commit_is_reported_twice_or_missed_over_restarts(station: Make, clone: Clone) -> None:
     world = station(patterns=PATTERNS)
     world.settled()
     expected = []
     for number in range(4):
-        world.looker.close()  # as if it were down while somebody pushes
+        world.watcher.close()  # as if it were down while somebody pushes
         expected.append(f"claim: {number}")
         clone.commit(expected[-1])
         clone.push()
@@ -72,7 +72,7 @@ def test_nothing_is_told_twice_or_missed_over_restarts(station: Make, clone: Clo
     assert subjects(world) == expected
 
 
-def test_a_turn_that_could_not_be_kept_comes_again(station: Make, clone: Clone) -> None:
+def test_a_turn_that_was_not_committed_is_repeated(station: Make, clone: Clone) -> None:
     world = station(patterns=PATTERNS)
     world.settled()
     clone.commit("claim: x")
@@ -103,7 +103,7 @@ def test_a_merge_brings_its_commits_once(station: Make, clone: Clone) -> None:
     assert world.of(BranchRewritten) == []
 
 
-def test_a_forced_push_is_reported_and_repeats_nothing(station: Make, clone: Clone) -> None:
+def test_a_forced_push_is_reported_and_repeats_no_event(station: Make, clone: Clone) -> None:
     world = station(patterns=PATTERNS)
     world.settled()
     base = clone.head
@@ -127,7 +127,7 @@ def test_a_forced_push_is_reported_and_repeats_nothing(station: Make, clone: Clo
     assert subjects(world) == ["claim: kept", "claim: lost", "review: new"]
 
 
-def test_a_branch_that_goes_and_comes_again_is_told_once(station: Make, clone: Clone, remote: Path) -> None:
+def test_a_branch_that_is_deleted_and_pushed_again_is_reported_once(station: Make, clone: Clone, remote: Path) -> None:
     world = station(patterns=PATTERNS)
     world.settled()
     was = clone.head
@@ -141,7 +141,7 @@ def test_a_branch_that_goes_and_comes_again_is_told_once(station: Make, clone: C
     assert (subjects(world), world.kinds()) == (["claim: back"], ["branch_gone", "claim"])
 
 
-def test_hundreds_at_once_are_one_message_each(station: Make, clone: Clone) -> None:
+def test_hundreds_of_commits_at_once_are_one_message_to_each_agent(station: Make, clone: Clone) -> None:
     world = station(patterns=PATTERNS)
     world.runs("builder", "reviewer")
     world.settled()
@@ -167,7 +167,7 @@ def test_two_commits_that_look_alike_are_two(station: Make, clone: Clone) -> Non
     assert subjects(world) == ["claim: again", "claim: again"]
 
 
-def test_a_loop_that_goes_wrong_tells_nothing_by_halves(
+def test_a_loop_that_fails_reports_nothing_by_halves(
     station: Make, clone: Clone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = station(patterns=PATTERNS)
@@ -176,7 +176,7 @@ def test_a_loop_that_goes_wrong_tells_nothing_by_halves(
     def odd(*_: object) -> None:
         raise RuntimeError("odd")
 
-    monkeypatch.setattr(inboxes, "read", odd)
+    monkeypatch.setattr(branch_events, "inbox_news", odd)
     clone.commit("claim: x")
     clone.push()
     world.until(lambda: "loop main: RuntimeError: odd" in world.trouble, "it goes wrong")

@@ -1,4 +1,4 @@
-"""Files on a real branch that are messages: who they are for is told, and what was read is told too."""
+"""Inbox files on a real branch: sent to their readers, and reported when they were read."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ def changes(station: Station) -> list[tuple[str, str, list[str]]]:
     return [(each.path, each.change, each.to) for each in station.of(InboxChanged)]
 
 
-def test_a_change_is_told_to_its_reader_and_a_deletion_means_that_it_was_read(station: Make, clone: Clone) -> None:
+def test_a_changed_inbox_file_is_sent_to_its_reader_and_a_deleted_one_was_read(station: Make, clone: Clone) -> None:
     world = station(inbox=INBOX)
     world.runs("builder", "reviewer")
     world.settled()
@@ -45,7 +45,9 @@ def test_files_by_a_pattern_have_a_text_of_their_own(station: Make, clone: Clone
     assert world.texts("reviewer") == ["read inbox/review/a.md by ada\n\nread inbox/review/b.md by ada"]
 
 
-def test_what_was_written_and_read_between_two_looks_is_told_but_sent_to_nobody(station: Make, clone: Clone) -> None:
+def test_an_inbox_file_written_and_deleted_between_two_observations_is_reported_but_not_sent(
+    station: Make, clone: Clone
+) -> None:
     world = station(inbox=INBOX)
     world.runs("builder", "reviewer")
     world.settled()
@@ -57,7 +59,7 @@ def test_what_was_written_and_read_between_two_looks_is_told_but_sent_to_nobody(
     assert (changes(world), world.texts("builder")) == ([("inbox/builder.md", "consumed", ["builder"])], [])
 
 
-def test_the_same_words_written_again_are_another_message(station: Make, clone: Clone) -> None:
+def test_an_inbox_file_that_is_written_again_is_another_message(station: Make, clone: Clone) -> None:
     clone.commit("write", inbox__builder_md="x\n")
     clone.push()
     world = station(inbox=INBOX)
@@ -69,7 +71,7 @@ def test_the_same_words_written_again_are_another_message(station: Make, clone: 
     world.until(lambda: len(changes(world)) == 2, "the second one")
 
 
-def test_a_message_that_waits_when_the_loop_begins_is_not_lost_to_its_first_phase(station: Make, clone: Clone) -> None:
+def test_an_inbox_message_of_before_the_first_phase_is_not_lost(station: Make, clone: Clone) -> None:
     clone.commit("write", inbox__builder_md="x\n")
     clone.push()
     world = station(PAIR, inbox=INBOX, phases=[{"name": "one"}])
@@ -80,7 +82,7 @@ def test_a_message_that_waits_when_the_loop_begins_is_not_lost_to_its_first_phas
     assert "inbox/builder.md is for you" in world.texts("builder")[0]
 
 
-def test_a_rewritten_branch_repeats_no_message_that_is_as_it_was(station: Make, clone: Clone) -> None:
+def test_a_rewritten_branch_repeats_no_unchanged_inbox_message(station: Make, clone: Clone) -> None:
     world = station(inbox=INBOX)
     world.settled()
     clone.commit("first", other="x\n")

@@ -1,4 +1,4 @@
-"""A branch that is watched before it exists: what it brings when it comes, and what of that was there before."""
+"""A branch that is watched before it exists: what is new when it appears, and what is not."""
 
 import threading
 from collections.abc import Callable
@@ -27,11 +27,11 @@ def waits_for_it(station: Make, agents: dict[str, Any] | None = None, **loop: An
 def comes(world: Station, clone: Clone) -> None:
     """The branch is pushed as the clone is, and taken up."""
     git(clone.path, "push", "--quiet", "origin", "HEAD:refs/heads/later")
-    world.until(lambda: world.memory["seen:main"]["tip"] == clone.head, "it is there")
+    world.until(lambda: world.tip() == clone.head, "it is there")
     world.settled()
 
 
-def test_where_nothing_was_all_of_it_is_new(station: Make, tmp_path: Path, remote: Path) -> None:
+def test_every_commit_is_new_on_a_remote_that_was_empty(station: Make, tmp_path: Path, remote: Path) -> None:
     world = waits_for_it(station)
     assert world.of(BranchGone)[0].was is None
     clone = Clone(remote, tmp_path / "first")
@@ -42,7 +42,7 @@ def test_where_nothing_was_all_of_it_is_new(station: Make, tmp_path: Path, remot
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["", "restarted"])
-def test_what_was_there_before_it_is_not_new(station: Make, clone: Clone, restarts: bool) -> None:
+def test_commits_of_before_the_branch_are_not_new(station: Make, clone: Clone, restarts: bool) -> None:
     """Not of before the loop was declared, nor of what came on main while it was waited for."""
     clone.commit("claim: long ago")
     clone.push()
@@ -60,7 +60,7 @@ def test_what_was_there_before_it_is_not_new(station: Make, clone: Clone, restar
     assert world.kinds() == ["branch_gone", "claim", "claim"]
 
 
-def test_with_no_commit_of_its_own_it_brings_nothing(station: Make, clone: Clone) -> None:
+def test_a_branch_without_commits_of_its_own_brings_nothing(station: Make, clone: Clone) -> None:
     clone.commit("claim: long ago")
     clone.push()
     world = waits_for_it(station)
@@ -68,7 +68,7 @@ def test_with_no_commit_of_its_own_it_brings_nothing(station: Make, clone: Clone
     assert world.kinds() == ["branch_gone"]
 
 
-def test_what_was_merged_at_once_is_told_all_the_same(station: Make, clone: Clone) -> None:
+def test_commits_that_were_merged_at_once_are_reported_too(station: Make, clone: Clone) -> None:
     world = waits_for_it(station)
     clone.commit("claim: the first")
     git(clone.path, "push", "--quiet", "--atomic", "origin", "HEAD:refs/heads/later", "HEAD:refs/heads/main")
@@ -77,7 +77,7 @@ def test_what_was_merged_at_once_is_told_all_the_same(station: Make, clone: Clon
     assert (subjects(world), world.of(BranchRewritten)) == (["claim: the first"], [])
 
 
-def test_a_history_of_its_own_is_new_from_its_first_commit_on(station: Make, clone: Clone) -> None:
+def test_an_unrelated_history_is_new_from_its_first_commit(station: Make, clone: Clone) -> None:
     clone.commit("claim: long ago")
     clone.push()
     world = waits_for_it(station)
@@ -87,7 +87,7 @@ def test_a_history_of_its_own_is_new_from_its_first_commit_on(station: Make, clo
     assert subjects(world) == ["claim: the first"]
 
 
-def test_histories_that_were_merged_into_each_other_are_of_the_past(station: Make, clone: Clone) -> None:
+def test_commits_of_histories_that_were_merged_into_head_are_not_new(station: Make, clone: Clone) -> None:
     """They have more than one commit at which they part."""
 
     def on(branch: str, *words: str) -> None:
@@ -107,7 +107,7 @@ def test_histories_that_were_merged_into_each_other_are_of_the_past(station: Mak
     assert subjects(world) == []
 
 
-def test_where_what_was_there_was_rewritten_what_is_there_now_counts(station: Make, clone: Clone) -> None:
+def test_a_rewritten_head_counts_as_it_is_now(station: Make, clone: Clone) -> None:
     clone.commit("claim: long ago")
     clone.commit("tip")
     clone.push()
@@ -132,7 +132,7 @@ def test_a_head_that_points_nowhere_for_a_while_changes_nothing(station: Make, c
     assert subjects(world) == ["claim: new"]
 
 
-def test_a_head_that_can_not_be_had_keeps_nobody_waiting(station: Make, clone: Clone, remote: Path) -> None:
+def test_a_head_that_can_not_be_fetched_delays_nothing(station: Make, clone: Clone, remote: Path) -> None:
     base = clone.commit("base")
     clone.push()
     world = waits_for_it(station)
@@ -147,7 +147,7 @@ def test_a_head_that_can_not_be_had_keeps_nobody_waiting(station: Make, clone: C
     assert "claim: new" in subjects(world)
 
 
-def test_a_branch_that_is_called_head_is_not_head(station: Make, clone: Clone, remote: Path) -> None:
+def test_a_branch_named_head_is_not_the_remotes_head(station: Make, clone: Clone, remote: Path) -> None:
     git(remote, "update-ref", "refs/heads/HEAD", clone.head)
     clone.commit("claim: long ago")
     clone.push()
@@ -165,7 +165,7 @@ def test_a_branch_that_is_called_head_is_not_head(station: Make, clone: Clone, r
     [({}, ["changed"]), ({"inbox__x_md": "new"}, ["changed"]), ({"inbox__x_md": None}, [])],
     ids=["left", "written anew", "taken away"],
 )
-def test_mail_is_told_once_as_it_is_on_the_branch(
+def test_inbox_files_of_a_branch_that_appeared_are_reported_once(
     station: Make, clone: Clone, on_the_branch: dict[str, str | None], told: list[str]
 ) -> None:
     clone.commit("mail", inbox__x_md="old")
@@ -187,7 +187,7 @@ def test_mail_is_told_once_as_it_is_on_the_branch(
     ],
     ids=["left", "taken away", "open", "the same line", "another line"],
 )
-def test_a_done_line_of_before_ends_no_phase(
+def test_a_done_line_from_before_the_branch_ends_no_phase(
     station: Make, clone: Clone, on_the_branch: dict[str, str | None], done: bool
 ) -> None:
     clone.commit("main is done", STATUS_md="STATUS: DONE\n")
@@ -197,20 +197,20 @@ def test_a_done_line_of_before_ends_no_phase(
     clone.commit("begin", **on_the_branch)
     comes(world, clone)
     assert any(each.done for each in world.of(StatusSeen)) is done
-    assert world.memory["course:main"]["number"] == (2 if done else 1)
+    assert world.phase_number() == (2 if done else 1)
 
 
-def test_a_done_line_that_was_taken_away_and_comes_again_counts(station: Make, clone: Clone) -> None:
+def test_a_done_line_that_was_removed_and_comes_again_counts(station: Make, clone: Clone) -> None:
     clone.commit("main is done", STATUS_md="STATUS: DONE\n")
     clone.push()
     world = waits_for_it(station, PAIR, phases=[{"name": "one"}, {"name": "two"}], status_file="STATUS.md")
     clone.commit("begin", STATUS_md="STATUS: OPEN\n")
     clone.commit("end", STATUS_md="STATUS: DONE\n")
     comes(world, clone)
-    assert world.memory["course:main"]["number"] == 2
+    assert world.phase_number() == 2
 
 
-def test_a_file_of_a_phase_counts_by_what_the_branch_has(station: Make, clone: Clone) -> None:
+def test_the_status_file_of_a_phase_counts_as_it_is_on_the_branch(station: Make, clone: Clone) -> None:
     """Such a line counts also where it was there before; but not one that the branch never had."""
     clone.commit("main is done", status__one_md="STATUS: DONE\n", status__two_md="STATUS: DONE\n")
     clone.push()
@@ -218,22 +218,22 @@ def test_a_file_of_a_phase_counts_by_what_the_branch_has(station: Make, clone: C
     world = waits_for_it(station, PAIR, phases=phases, status_file="status/{phase}.md")
     clone.commit("begin anew", status__one_md=None)
     comes(world, clone)
-    assert world.memory["course:main"]["number"] == 1
+    assert world.phase_number() == 1
 
 
 # --- when it is looked at ---
 
 
-def test_what_is_wanted_while_a_mirror_is_tidied_is_looked_at_at_once(
+def test_a_branch_that_is_declared_during_garbage_collection_is_observed_right_after_it(
     station: Make, clone: Clone, remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on = threading.Event()
-    monkeypatch.setattr(Mirror, "tidy", lambda _: go_on.wait(20))
+    monkeypatch.setattr(Mirror, "collect_garbage", lambda _: go_on.wait(20))
     loop = {"remote": str(remote), "roles": {"build": "builder"}, "poll_s": 600}
     world = station(loops={"main": loop})
-    world.until(lambda: "seen:main" in world.memory, "the first look")
+    world.until(world.branch, "the first look")
     world.declare({"main": loop, "other": {**loop, "branch": "later"}})
     world.turn()
     world.turn()
     go_on.set()
-    world.until(lambda: "seen:other" in world.memory, "the first look for the other")
+    world.until(lambda: world.branch("other"), "the first look for the other")

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+from services.handoff.loop_turn import BRANCHES
 from shared.contract.commands import PhaseShow, Send
 from shared.contract.events.loops import MessageDropped, MessageWaits
 from shared.contract.states import Activity
@@ -23,7 +24,7 @@ def push(clone: Clone, *subjects: str) -> None:
     clone.push()
 
 
-def test_a_message_waits_for_an_agent_that_does_not_run_and_that_is_told(station: Make, clone: Clone) -> None:
+def test_a_message_waits_for_an_agent_that_does_not_run_and_that_is_reported(station: Make, clone: Clone) -> None:
     world = station(patterns=PATTERNS)
     world.settled()
     push(clone, "claim: x")
@@ -40,7 +41,7 @@ def test_a_message_waits_for_an_agent_that_does_not_run_and_that_is_told(station
     assert [(each.text, each.spawn, each.when) for each in sends(world)] == [("claim: x", "s7", "idle")]
 
 
-def test_messages_that_wait_together_are_one_text_and_one_goes_at_a_time(station: Make, clone: Clone) -> None:
+def test_messages_that_wait_together_are_one_text_and_one_text_goes_at_a_time(station: Make, clone: Clone) -> None:
     world = station(patterns=PATTERNS, when="now")
     world.runs("reviewer")
     world.settled()
@@ -68,7 +69,7 @@ def test_a_message_is_not_typed_into_an_agent_whose_limit_is_reached(station: Ma
     world.until(lambda: sends(world), "the message")
 
 
-def test_what_was_refused_is_sent_again_into_the_session_that_runs_then(station: Make, clone: Clone) -> None:
+def test_a_refused_message_is_sent_again_to_the_session_that_runs_then(station: Make, clone: Clone) -> None:
     world = station(patterns=PATTERNS)
     world.runs("reviewer", spawn="s1")
     world.settled()
@@ -87,7 +88,7 @@ def test_what_was_refused_is_sent_again_into_the_session_that_runs_then(station:
     assert len(sends(world)) == 2
 
 
-def test_a_message_that_nobody_takes_for_a_week_is_given_up_and_that_is_told(station: Make, clone: Clone) -> None:
+def test_a_message_that_waits_for_a_week_is_dropped_and_reported(station: Make, clone: Clone) -> None:
     world = station(patterns=PATTERNS)
     world.settled()
     push(clone, "claim: x")
@@ -96,10 +97,10 @@ def test_a_message_that_nobody_takes_for_a_week_is_given_up_and_that_is_told(sta
     world.turn()
     (dropped,) = world.of(MessageDropped)
     assert (dropped.text, dropped.reason) == ("claim: x", "it could not be said for 7 days: it does not run")
-    assert world.memory.keys() == {"seen:main"}
+    assert world.memory.keys() == {BRANCHES.key("main")}
 
 
-def test_what_begins_with_a_sign_is_no_order_to_the_agents_program(station: Make, clone: Clone) -> None:
+def test_a_message_that_begins_with_a_sign_is_no_command_to_the_agents_program(station: Make, clone: Clone) -> None:
     world = station(patterns={"claim": {"to": "review", "text": "{author} says {subject}"}})
     world.runs("reviewer")
     world.settled()

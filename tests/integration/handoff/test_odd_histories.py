@@ -21,7 +21,7 @@ def phases(world: Station) -> list[str]:
     return [each.phase for each in world.of(PhaseAdvanced)]
 
 
-def test_a_claim_that_was_amended_is_another(station: Make, clone: Clone) -> None:
+def test_an_amended_claim_is_a_new_claim(station: Make, clone: Clone) -> None:
     world = station(patterns=PATTERNS)
     world.settled()
     clone.commit("claim: x", work="bad\n")
@@ -45,7 +45,7 @@ def test_a_claim_that_was_amended_is_another(station: Make, clone: Clone) -> Non
     assert len(subjects(world)) == 3
 
 
-def test_what_is_of_the_past_stays_so_when_it_is_forced_away_and_back(station: Make, clone: Clone) -> None:
+def test_old_commits_that_are_forced_away_and_back_are_not_new(station: Make, clone: Clone) -> None:
     before = clone.head
     was = clone.commit("claim: long ago", old="x\n")
     clone.push()
@@ -54,11 +54,11 @@ def test_what_is_of_the_past_stays_so_when_it_is_forced_away_and_back(station: M
     git(clone.path, "push", "--quiet", "--force", "origin", f"{before}:refs/heads/main")
     world.until(lambda: "rewritten" in world.kinds(), "it is away")
     git(clone.path, "push", "--quiet", "origin", f"{was}:refs/heads/main")
-    world.until(lambda: world.memory["seen:main"]["tip"] == was, "it is back")
+    world.until(lambda: world.tip() == was, "it is back")
     assert subjects(world) == []
 
 
-def test_a_line_that_only_a_side_branch_had_not_is_stale_still(station: Make, clone: Clone) -> None:
+def test_a_line_that_was_removed_only_on_a_side_branch_stays_stale(station: Make, clone: Clone) -> None:
     clone.commit("old", STATUS_md="STATUS: DONE\n")
     clone.push()
     world = station(PAIR, status_file="STATUS.md", phases=[{"name": "one"}, {"name": "two"}])
@@ -70,12 +70,12 @@ def test_a_line_that_only_a_side_branch_had_not_is_stale_still(station: Make, cl
     clone.commit("meanwhile", other="x\n")
     git(clone.path, "merge", "--quiet", "--no-ff", "--message", "merge", "side")
     clone.push()
-    world.until(lambda: world.memory["seen:main"]["tip"] == clone.head, "the merge")
+    world.until(lambda: world.tip() == clone.head, "the merge")
     world.settled()
     assert phases(world) == ["one"]
 
 
-def test_a_message_that_was_taken_away_on_the_side_only_is_there_still(station: Make, clone: Clone) -> None:
+def test_an_inbox_file_that_was_deleted_only_on_a_side_branch_is_still_there(station: Make, clone: Clone) -> None:
     clone.commit("a note", inbox_md="x\n")
     clone.push()
     world = station(inbox={"inbox.md": "build"})
@@ -86,11 +86,13 @@ def test_a_message_that_was_taken_away_on_the_side_only_is_there_still(station: 
     clone.commit("meanwhile", other="x\n")
     git(clone.path, "merge", "--quiet", "--no-ff", "--strategy", "ours", "--message", "merge", "side")
     clone.push()
-    world.until(lambda: world.memory["seen:main"]["tip"] == clone.head, "the merge")
+    world.until(lambda: world.tip() == clone.head, "the merge")
     assert "consumed" not in [each.change for each in world.of(InboxChanged)]
 
 
-def test_an_inbox_that_is_named_later_tells_what_is_there(station: Make, clone: Clone, remote: Path) -> None:
+def test_an_inbox_that_is_declared_later_reports_the_files_that_are_there(
+    station: Make, clone: Clone, remote: Path
+) -> None:
     clone.commit("notes", a_md="x\n", b_md="x\n")
     clone.push()
     loop = {"remote": str(remote), "roles": {"build": "builder"}, "inbox": {"a.md": "build"}}
@@ -102,7 +104,7 @@ def test_an_inbox_that_is_named_later_tells_what_is_there(station: Make, clone: 
     assert [each.path for each in world.of(InboxChanged)] == ["a.md", "b.md"]
 
 
-def test_lines_of_another_branch_or_of_before_the_first_look_end_no_phase(
+def test_lines_of_another_branch_or_of_before_the_first_observation_end_no_phase(
     station: Make, clone: Clone, remote: Path
 ) -> None:
     git(clone.path, "checkout", "--quiet", "-b", "other")
@@ -113,7 +115,7 @@ def test_lines_of_another_branch_or_of_before_the_first_look_end_no_phase(
     world = station(PAIR, loops={"main": loop})
     world.until(lambda: phases(world), "the first phase")
     world.declare({"main": {**loop, "branch": "other"}})
-    world.until(lambda: world.memory["seen:main"]["branch"] == "other", "the other branch")
+    world.until(lambda: (seen := world.branch()) and seen.branch == "other", "the other branch")
     world.settled()
     assert phases(world) == ["one"]
     away = remote.rename(remote.with_suffix(".away"))
@@ -121,12 +123,12 @@ def test_lines_of_another_branch_or_of_before_the_first_look_end_no_phase(
     world.restarts()
     world.turn(PhaseSet(phase="one"))
     away.rename(remote)
-    world.until(lambda: "seen:main" in world.memory, "the first look")
+    world.until(world.branch, "the first look")
     world.settled()
     assert phases(world) == ["one", "one"]
 
 
-def test_a_first_push_that_is_done_at_once_counts(station: Make, tmp_path: Path) -> None:
+def test_a_done_line_in_the_first_push_counts(station: Make, tmp_path: Path) -> None:
     empty = bare(tmp_path / "empty.git")
     world = station(PAIR, remote=str(empty), status_file="STATUS.md", phases=[{"name": "one"}, {"name": "two"}])
     world.until(lambda: phases(world), "the first phase")
@@ -136,7 +138,7 @@ def test_a_first_push_that_is_done_at_once_counts(station: Make, tmp_path: Path)
     world.until(lambda: phases(world) == ["one", "two"], "the second phase")
 
 
-def test_what_was_seen_of_one_remote_is_not_taken_for_another(
+def test_an_observation_of_one_remote_is_not_taken_for_another(
     station: Make, clone: Clone, remote: Path, tmp_path: Path
 ) -> None:
     other = bare(tmp_path / "other.git")
@@ -150,7 +152,7 @@ def test_what_was_seen_of_one_remote_is_not_taken_for_another(
     world.turn()
     world.until_news()
     world.declare({"main": {**loop, "remote": str(other)}})
-    world.until(lambda: "seen:main" in world.memory, "the first look")
+    world.until(world.branch, "the first look")
     world.settled()
     assert {each.path for each in world.of(InboxChanged)} == {"b.md"}
-    assert world.memory["seen:main"]["tip"] == second.head
+    assert world.tip() == second.head

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from services.handoff.remotes import watcher as looker
+from services.handoff.remotes import watcher
 from services.handoff.remotes.git import Git, GitFailed
 from services.handoff.remotes.mirror import Mirror, ask_tips
-from services.handoff.remotes.push_hints import PushHints, RefTrail
+from services.handoff.remotes.push_hints import PushHints, WatchedRefs
 from shared.contract.events.loops import BranchRewritten, RemoteUnreachable, WorkClaimed
 from tests.fixtures.broker import wait_until
 from tests.fixtures.repositories import ENV, Clone, bare
@@ -21,7 +21,7 @@ Make = Callable[..., Station]
 PATTERNS = {"claim": {"to": "review"}}
 
 
-def test_a_git_that_fails_for_a_moment_is_no_rewritten_branch(
+def test_a_passing_failure_of_git_is_not_a_rewritten_branch(
     station: Make, clone: Clone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = station(patterns=PATTERNS)
@@ -41,7 +41,7 @@ def test_a_git_that_fails_for_a_moment_is_no_rewritten_branch(
     assert (sorted(failed), world.of(BranchRewritten)) == (["cat-file", "merge-base"], [])
 
 
-def test_a_fetch_that_the_remote_refuses_costs_no_mirror(
+def test_a_fetch_that_the_remote_refuses_keeps_the_mirror(
     station: Make, clone: Clone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = station(patterns=PATTERNS)
@@ -69,8 +69,10 @@ def test_a_fetch_that_the_remote_refuses_costs_no_mirror(
     assert ".new" in tries, "a new mirror was tried beside it"
 
 
-def test_fetches_that_hang_hold_up_nobody_else(station: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looker, "QUICK_S", 0.5)
+def test_fetches_that_hang_delay_no_other_remote(
+    station: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "QUICK_FETCH_S", 0.5)
     clones = []
     for number in range(5):
         clones.append(Clone(bare(tmp_path / f"r{number}.git"), tmp_path / f"c{number}"))
@@ -103,7 +105,7 @@ def test_fetches_that_hang_hold_up_nobody_else(station: Make, tmp_path: Path, mo
     over.set()
 
 
-def test_a_remote_that_is_switched_off_and_on_has_one_worker(
+def test_a_remote_that_is_disabled_and_enabled_has_one_worker(
     station: Make, clone: Clone, remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop = {"remote": str(remote), "roles": {"build": "builder"}, "patterns": {"claim": {"to": "build"}}}
@@ -135,7 +137,7 @@ def test_a_remote_that_is_switched_off_and_on_has_one_worker(
     "odd",
     [{"GIT_DEFAULT_HASH": "sha256"}, {"GIT_LITERAL_PATHSPECS": "1"}, {"GIT_DIR": "/nowhere"}, {"GIT_INDEX_FILE": "x"}],
 )
-def test_what_git_is_told_by_our_environment_does_not_count(
+def test_gits_variables_in_our_environment_do_not_count(
     tmp_path: Path, clone: Clone, remote: Path, odd: dict[str, str]
 ) -> None:
     git = Git(tmp_path / "mirrors", {**ENV, **odd})
@@ -155,16 +157,16 @@ def test_a_long_status_file_is_read_at_both_ends(station: Make, clone: Clone) ->
     world.until(lambda: world.kinds().count("phase_advanced") == 2, "the second phase")
 
 
-def test_an_odd_path_spares_the_hints_for_others(clone: Clone, remote: Path, tmp_path: Path) -> None:
+def test_an_odd_path_does_not_stop_hints_for_other_remotes(clone: Clone, remote: Path, tmp_path: Path) -> None:
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / ".git").write_text("gitdir: a\0b")
     moved: list[str] = []
     hints = PushHints(moved.append, every_s=0.02)
     hints.watch(
         {
-            "odd": RefTrail(("main",), (tmp_path / "odd",)),
-            "long": RefTrail(("main",), (), Path("/x" * 300)),
-            "good": RefTrail(("main",), (), remote),
+            "odd": WatchedRefs(("main",), (tmp_path / "odd",)),
+            "long": WatchedRefs(("main",), (), Path("/x" * 300)),
+            "good": WatchedRefs(("main",), (), remote),
         }
     )
     hints.begin()

@@ -95,7 +95,7 @@ def test_a_done_line_advances_and_the_last_one_completes(phased: Make, clone: Cl
     assert len(world.asked) == 7
 
 
-def test_a_line_that_stood_there_when_the_phase_began_counts_once_it_was_gone(phased: Make, clone: Clone) -> None:
+def test_a_stale_line_counts_once_it_was_removed_and_written_again(phased: Make, clone: Clone) -> None:
     world = phased()
     says(clone, "STATUS: DONE")
     world.until(lambda: len(phases(world)) == 2, "the second phase")
@@ -144,7 +144,7 @@ def test_status_files_may_be_one_for_each_phase(phased: Make, clone: Clone) -> N
     world.until(lambda: len(phases(world)) == 2, "the second phase")
 
 
-def test_who_just_said_that_it_is_done_may_finish_saying_it(phased: Make, clone: Clone) -> None:
+def test_an_agent_that_ended_the_phase_gets_time_to_finish(phased: Make, clone: Clone) -> None:
     world = phased()
     world.runs("builder", activity=Activity.WORKING)
     says(clone, "STATUS: DONE")
@@ -155,9 +155,7 @@ def test_who_just_said_that_it_is_done_may_finish_saying_it(phased: Make, clone:
     world.until(lambda: len(world.starts("builder")) == 2, "the other, once it is idle")
 
 
-def test_messages_of_an_earlier_phase_are_said_no_more_and_new_ones_wait_for_the_start(
-    phased: Make, clone: Clone
-) -> None:
+def test_messages_of_an_earlier_phase_are_forgotten_and_new_ones_wait_for_the_start(phased: Make, clone: Clone) -> None:
     world = phased()
     clone.commit("claim: and done at once", STATUS_md="STATUS: DONE\n")
     clone.push()
@@ -173,7 +171,7 @@ def test_messages_of_an_earlier_phase_are_said_no_more_and_new_ones_wait_for_the
     assert [text.split(": ", 1)[1] for text in world.texts("reviewer")] == ["claim: new"]
 
 
-def test_a_phase_that_is_added_later_resumes(phased: Make, clone: Clone) -> None:
+def test_a_phase_that_is_added_later_resumes_the_loop(phased: Make, clone: Clone) -> None:
     world = phased(("one",))
     says(clone, "STATUS: DONE")
     world.until(lambda: world.of(SequenceCompleted), "the end")
@@ -187,7 +185,7 @@ def test_a_phase_that_is_added_later_resumes(phased: Make, clone: Clone) -> None
     assert (phases(world)[-1], world.of(PhaseAdvanced)[-1].reason) == ((2, "two"), "a phase was added")
 
 
-def test_people_may_decide_when_to_go_on(phased: Make, clone: Clone) -> None:
+def test_people_may_decide_when_the_next_phase_begins(phased: Make, clone: Clone) -> None:
     world = phased(advance=False)
     says(clone, "STATUS: DONE")
     world.until(lambda: world.of(PhaseDone), "that it is done")
@@ -200,7 +198,7 @@ def test_people_may_decide_when_to_go_on(phased: Make, clone: Clone) -> None:
     assert not world.reply(PhaseNext()).ok
 
 
-def test_set_begins_any_phase_by_name_or_number_and_at_once(phased: Make) -> None:
+def test_phase_set_begins_any_phase_by_name_or_number_at_once(phased: Make) -> None:
     world = phased()
     world.runs("builder", "reviewer", activity=Activity.WORKING)
     world.turn(PhaseSet(phase="two"))
@@ -218,7 +216,7 @@ def test_set_begins_any_phase_by_name_or_number_and_at_once(phased: Make) -> Non
     assert (unknown.code, unknown.said) == ("unknown_loop", "there is no loop 'other' in fleet.yaml; allowed are: main")
 
 
-def test_a_start_that_is_refused_is_told_once_and_tried_again(phased: Make) -> None:
+def test_a_refused_start_is_reported_once_and_retried(phased: Make) -> None:
     world = phased()
     world.turn(PhaseSet(phase="two"))
     for start in (world.starts("builder")[-1], world.starts("reviewer")[-1]):
@@ -230,7 +228,7 @@ def test_a_start_that_is_refused_is_told_once_and_tried_again(phased: Make) -> N
     assert [each["failure"] for each in shown["errands"]] == ["there is no such program"] * 2
 
 
-def test_a_template_that_can_not_be_read_is_told_and_mended(phased: Make, tmp_path: Path) -> None:
+def test_a_template_that_can_not_be_read_is_reported_and_then_retried(phased: Make, tmp_path: Path) -> None:
     world = phased()
     (tmp_path / "phase.md").rename(tmp_path / "away.md")
     world.turn(PhaseSet(phase="two"))
@@ -239,7 +237,7 @@ def test_a_template_that_can_not_be_read_is_told_and_mended(phased: Make, tmp_pa
     assert len(world.starts("builder")) == 1
 
 
-def test_an_agent_that_is_no_loops_own_keeps_its_session_and_is_told(station: Make, clone: Clone) -> None:
+def test_an_agent_that_is_not_of_kind_loop_keeps_its_session_and_gets_the_prompt(station: Make, clone: Clone) -> None:
     world = station(AGENTS, roles={"build": "builder", "lead": "lead"}, phases=[{"name": "one"}])
     world.runs("lead")
     world.until(lambda: world.texts("lead") and world.starts("builder"), "both have their parts")
@@ -247,7 +245,7 @@ def test_an_agent_that_is_no_loops_own_keeps_its_session_and_is_told(station: Ma
     assert not [each for each in world.asked if isinstance(each, Restart) and each.agent == "lead"]
 
 
-def test_show_says_how_far_it_is(phased: Make, clone: Clone) -> None:
+def test_phase_show_says_how_far_the_loop_is(phased: Make, clone: Clone) -> None:
     world = phased()
     shown = world.reply(PhaseShow())
     assert shown.said == "main: phase 1 of 2, one"
@@ -270,7 +268,7 @@ def test_a_phase_that_is_edited_while_its_agents_finish_keeps_its_name_and_promp
     assert world.starts("builder")[-1].prompt == "You build as builder.\nPhase 3 of 3: two. {unknown}"
 
 
-def test_an_agent_that_a_person_started_without_its_part_is_told_it_once(phased: Make) -> None:
+def test_an_agent_that_a_person_started_gets_the_phases_prompt_once(phased: Make) -> None:
     world = phased_again(phased())
     world.runs("builder", spawn="s0", conversation="c0")  # the record is a moment late
     world.turn()
@@ -294,7 +292,7 @@ def phased_again(world: Station) -> Station:
     return world
 
 
-def test_a_start_that_a_person_has_overtaken_is_not_asked_for_again(phased: Make) -> None:
+def test_a_start_that_a_person_has_overtaken_is_not_retried(phased: Make) -> None:
     world = phased()
     world.turn(PhaseSet(phase="two"))
     world.answers(world.starts("builder")[-1], "something else was asked of it meanwhile", code="overtaken")
@@ -306,7 +304,7 @@ def test_a_start_that_a_person_has_overtaken_is_not_asked_for_again(phased: Make
     assert [each.reason for each in world.of(KickoffFailed)] == ["something else was asked of it meanwhile"]
 
 
-def test_who_gave_its_role_to_another_is_stopped(phased: Make) -> None:
+def test_an_agent_whose_role_went_to_another_is_stopped(phased: Make) -> None:
     world = phased()
     text = world.path.read_text().replace('"build": "builder"', '"build": "second"')
     world.path.write_text(

@@ -1,4 +1,4 @@
-"""Remotes that are broken, hang, ask for passwords or come back; mirrors that are damaged; and nobody else waits."""
+"""Remotes that are broken, hang, ask for passwords or come back; damaged mirrors; no other remote waits."""
 
 import http.server
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from services.handoff.remotes import git
+from services.handoff.remotes import watcher
 from services.handoff.remotes.git import MARK, Git, GitFailed
 from services.handoff.remotes.mirror import ask_tips
 from shared.contract.commands import PhaseShow, Poll
@@ -22,6 +22,7 @@ from tests.fixtures.repositories import Clone, bare
 from tests.integration.handoff.station import Station
 
 Make = Callable[..., Station]
+ASK_TIMEOUT_S = 2.0
 ROLES = {"roles": {"build": "builder"}, "patterns": {"claim": {"to": "build"}}}
 
 
@@ -65,7 +66,7 @@ def of_git(directory: Path) -> list[psutil.Process]:
     return found
 
 
-def test_a_remote_that_can_not_be_reached_is_told_once_and_again_when_it_answers(
+def test_an_unreachable_remote_is_reported_once_and_again_when_it_answers(
     station: Make, clone: Clone, remote: Path
 ) -> None:
     world = station(patterns={"claim": {"to": "build"}})
@@ -88,8 +89,8 @@ def test_a_remote_that_can_not_be_reached_is_told_once_and_again_when_it_answers
     assert world.kinds() == ["remote_unreachable", "remote_reachable", "claim"]
 
 
-def test_broken_remotes_delay_nobody(station: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git, "ASKS_WITHIN_S", 2.0)
+def test_broken_remotes_delay_no_other_remote(station: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watcher, "ASK_TIMEOUT_S", ASK_TIMEOUT_S)
     well = bare(tmp_path / "well.git")
     clone = Clone(well, tmp_path / "work")
     clone.commit("begin")
@@ -105,10 +106,10 @@ def test_broken_remotes_delay_nobody(station: Make, tmp_path: Path, monkeypatch:
             pushed = time.monotonic()
             world.until(lambda count=number: len(world.of(WorkClaimed)) > count, "the commit")  # type: ignore[misc]
             waits.append(time.monotonic() - pushed)
-        assert min(waits) < git.ASKS_WITHIN_S, "it was asked while others hang"
+        assert min(waits) < ASK_TIMEOUT_S, "it was asked while others hang"
 
 
-def test_a_password_is_asked_of_nobody(tmp_path: Path) -> None:
+def test_git_never_asks_for_a_password(tmp_path: Path) -> None:
     asked = tmp_path / "asked"
     helper = tmp_path / "askpass"
     helper.write_text(f"#!/bin/sh\ntouch {asked}\nsleep 60\n")
@@ -137,7 +138,7 @@ def test_a_git_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
     assert of_git(tmp_path) == []
 
 
-def test_closing_ends_what_hangs_and_a_new_one_ends_what_a_killed_one_left(
+def test_closing_ends_a_git_that_hangs_and_a_new_watcher_ends_leftovers(
     station: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with silent_server() as address:
@@ -147,13 +148,13 @@ def test_closing_ends_what_hangs_and_a_new_one_ends_what_a_killed_one_left(
         world.until(lambda: of_git(mirrors), "git hangs")
         with monkeypatch.context() as patch:
             patch.setattr(Git, "close", lambda _: None)  # it does not reach what runs, as after a kill
-            world.looker.close()
+            world.watcher.close()
         left = {process.pid for process in of_git(mirrors)}
         assert left
         world.restarts()
         world.until(lambda: of_git(mirrors), "it is asked anew")
         assert left.isdisjoint(process.pid for process in of_git(mirrors))
-        world.looker.close()
+        world.watcher.close()
         assert of_git(mirrors) == []
 
 
@@ -175,7 +176,7 @@ def test_a_damaged_mirror_is_made_anew_and_nothing_is_lost(station: Make, clone:
     world.until(lambda: len(world.of(WorkClaimed)) == 3, "the third")
 
 
-def test_loops_on_one_remote_share_a_mirror_and_keep_their_own_places(
+def test_loops_on_one_remote_share_a_mirror_and_remember_their_own_tips(
     station: Make, clone: Clone, remote: Path, tmp_path: Path
 ) -> None:
     loops = {name: {**ROLES, "remote": str(remote), "branch": branch} for name, branch in (("a", "main"), ("b", "dev"))}
@@ -194,9 +195,7 @@ def test_loops_on_one_remote_share_a_mirror_and_keep_their_own_places(
     assert len(list((world.fleet_file.fleet.home / "mirrors").iterdir())) == 1
 
 
-def test_a_loop_that_was_switched_off_tells_on_its_return_what_came_meanwhile(
-    station: Make, clone: Clone, remote: Path
-) -> None:
+def test_a_loop_that_is_enabled_again_reports_what_came_meanwhile(station: Make, clone: Clone, remote: Path) -> None:
     loop = {**ROLES, "remote": str(remote)}
     world = station(loops={"main": loop})
     world.settled()
@@ -210,7 +209,7 @@ def test_a_loop_that_was_switched_off_tells_on_its_return_what_came_meanwhile(
     world.until(lambda: world.of(WorkClaimed), "what came meanwhile")
 
 
-def test_nobodys_repository_is_touched(station: Make, clone: Clone, remote: Path) -> None:
+def test_remotes_and_clones_are_never_changed(station: Make, clone: Clone, remote: Path) -> None:
     world = station(patterns={"claim": {"to": "build"}}, status_file="STATUS.md", inbox={"*.md": "build"})
     clone.commit("claim: x", STATUS_md="STATUS: OPEN\n")
     clone.push()

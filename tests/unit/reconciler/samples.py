@@ -1,9 +1,9 @@
-"""Records and sights for the reconciler's tests, with what matters said and the rest as it mostly is."""
+"""Records, panes and observations for the reconciler's tests: a test names what matters to it."""
 
 from typing import Any
 
 from registry import AgentRecord
-from services.reconciler.comparison import Examination, Observation
+from services.reconciler.classification import Examination, Observation
 from shared.agents.identity import ConversationIdentity
 from shared.contract.states import Status
 from shared.system.tmux import Pane
@@ -21,7 +21,7 @@ def pane(spawn: str | None = "s1", *, session: str = "builder", dead: bool = Fal
     return make_pane(spawn=spawn, **{**known, **changes})
 
 
-def sight(found: Pane | None = None, identity: ConversationIdentity | None = None, **changes: Any) -> Observation:
+def observation(found: Pane | None = None, identity: ConversationIdentity | None = None, **changes: Any) -> Observation:
     return Observation(
         found or pane(), Examination(runs_its_backend=True, found="claude", identity=identity), **changes
     )

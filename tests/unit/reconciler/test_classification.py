@@ -1,31 +1,34 @@
-"""Which difference is a drift: every combination has a row, and what is open is closed only by what is seen."""
+"""Which difference is a drift: every combination has a row, and only what was observed resolves a drift."""
 
 from itertools import product
 
 import pytest
 
-from services.reconciler.classification import CLASSIFY, DRIFTS, Drift, drifts_of
-from services.reconciler.comparison import (
+from services.reconciler.classification import (
     ASPECTS,
+    CLASSIFY,
+    DRIFTS,
     Aspect,
-    Company,
     Comparison,
     ConversationState,
+    ConversationUse,
+    Drift,
     Observation,
     PlaceState,
     ProgramState,
     Recorded,
     SessionState,
+    drifts_of,
 )
 from shared.contract.events.drift import DriftEvent, DriftResolved
 from tests.unit.reconciler.samples import record
 
 ALL = [aspect for each in ASPECTS for aspect in each]
-LASTING = [drift for drift in DRIFTS.values() if drift.kind.resolved]
+STAYING_OPEN = [drift for drift in DRIFTS.values() if drift.kind.resolved]
 
 
 class Seen(Comparison):
-    """An agent that runs, and what is seen of it."""
+    """A running agent with the given aspects."""
 
     def __init__(self, *seen: Aspect) -> None:
         super().__init__("builder", record(), Observation())
@@ -37,35 +40,35 @@ def test_every_combination_has_a_row() -> None:
     assert len(CLASSIFY) == len(Recorded) * sum(len(each) for each in ASPECTS), "two aspects have one name"
 
 
-def test_every_drift_can_happen() -> None:
+def test_every_kind_of_drift_has_a_row() -> None:
     assert {drift.kind for drift in DRIFTS.values()} == {
         kind for kind in DriftEvent.kinds() if kind is not DriftResolved
     }
     assert [name for name, drift in DRIFTS.items() if drift.kind.name() != name] == []
 
 
-def test_what_is_not_known_is_no_drift() -> None:
+def test_an_unknown_aspect_is_no_drift() -> None:
     unknown: list[Aspect] = [ProgramState.UNKNOWN, ConversationState.UNKNOWN, PlaceState.UNKNOWN]
     assert all(CLASSIFY[recorded, aspect] is None for recorded, aspect in product(Recorded, unknown))
 
 
 def test_an_agent_that_runs_as_it_is_recorded_does_not_drift() -> None:
-    seen = (SessionState.ALIVE, ProgramState.RIGHT, ConversationState.SAME, Company.ALONE, PlaceState.SAME)
+    seen = (SessionState.ALIVE, ProgramState.RIGHT, ConversationState.SAME, ConversationUse.EXCLUSIVE, PlaceState.SAME)
     assert drifts_of(Seen(*seen)) == []
 
 
 def test_an_agent_may_drift_in_several_ways_at_once() -> None:
-    seen = (SessionState.ALIVE, ProgramState.WRONG, ConversationState.NEW, Company.SHARED, PlaceState.MOVED)
+    seen = (SessionState.ALIVE, ProgramState.WRONG, ConversationState.NEW, ConversationUse.SHARED, PlaceState.MOVED)
     assert [each.name for each in drifts_of(Seen(*seen))] == ["wrong_backend", "identified", "duplicate_id", "moved"]
 
 
-def test_a_drift_lasts_if_something_ends_it() -> None:
-    assert LASTING
+def test_a_drift_stays_open_if_an_aspect_resolves_it() -> None:
+    assert STAYING_OPEN
     assert [drift.name for drift in DRIFTS.values() if bool(drift.ended_by) != bool(drift.kind.resolved)] == []
 
 
-@pytest.mark.parametrize("drift", LASTING, ids=lambda drift: str(drift.name))
-def test_what_ends_a_drift_is_something_that_is_seen(drift: Drift) -> None:
+@pytest.mark.parametrize("drift", STAYING_OPEN, ids=lambda drift: str(drift.name))
+def test_an_unknown_aspect_resolves_no_drift(drift: Drift) -> None:
     unknown = {SessionState.ABSENT, ProgramState.UNKNOWN, ConversationState.UNKNOWN, PlaceState.UNKNOWN}
     assert not unknown & set(drift.ended_by)
     assert not any(CLASSIFY[Recorded.RUNNING, aspect] is drift for aspect in drift.ended_by)

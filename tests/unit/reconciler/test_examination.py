@@ -1,4 +1,4 @@
-"""What runs in a pane: looked at when it is worth it, a few at a time, and believed when it was seen twice."""
+"""What runs in a pane: examined when it may have changed, a few at a time; a wrong program must be seen twice."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from registry import AgentRecord
-from services.reconciler import examination as insides
-from services.reconciler.comparison import Examination
+from services.reconciler import examination
+from services.reconciler.classification import Examination
 from services.reconciler.examination import (
-    AT_LEAST_S,
-    DOUBTS_S,
-    GATHERS_S,
-    GOES_ON_S,
-    LATER_S,
-    SOON_S,
-    STARTS_S,
+    ACTIVE_EVERY_S,
+    AT_LEAST_EVERY_S,
+    CONFIRMS_AFTER_S,
+    CONTINUES_AFTER_S,
+    GATHERS_FOR_S,
+    STARTING_S,
+    UNIDENTIFIED_EVERY_S,
     PaneExaminer,
     examine,
 )
@@ -35,12 +35,12 @@ SHELL, CLAUDE = Process(7, 1, "bash", 1.0), Process(8, 7, "claude", 2.0)
 CODEX = Process(9, 7, "codex", 2.0)
 
 
-class Watch:
-    """Insides, and what they were asked to look at."""
+class Examined:
+    """An examiner, and how often it read the processes."""
 
     def __init__(self, *processes: Process) -> None:
         self.processes = list(processes)
-        self.insides = PaneExaminer()
+        self.examiner = PaneExaminer()
         self.looks = 0
         self.records = {"builder": record(backend="tool")}
 
@@ -51,13 +51,13 @@ class Watch:
     def look(self, now: float, *panes: Pane, at_most_s: float = 10) -> float | None:
         seen = {each.agent or "": each for each in panes or (pane(),)}
         self.looks = 0
-        return self.insides.look(FLEET, self.records, seen, self._look, now, at_most_s=at_most_s)
+        return self.examiner.update(FLEET, self.records, seen, self._look, now, at_most_s=at_most_s)
 
     def right(self) -> bool | None:
-        return self.insides.of("builder", pane()).runs_its_backend
+        return self.examiner.of("builder", pane()).runs_its_backend
 
 
-def test_the_program_is_told_by_the_processes_in_the_pane() -> None:
+def test_the_program_is_recognised_by_the_processes_in_the_pane() -> None:
     processes = Processes([SHELL, CLAUDE])
     assert examine(FLEET, record(backend="claude"), pane(), processes).runs_its_backend is True
     assert examine(FLEET, record(backend="mine"), pane(), processes).runs_its_backend is True, "it is like claude"
@@ -67,149 +67,149 @@ def test_the_program_is_told_by_the_processes_in_the_pane() -> None:
     assert (shell.runs_its_backend, shell.found) == (False, None)
 
 
-def test_what_can_not_be_told_is_not_wrong() -> None:
+def test_a_program_that_can_not_be_recognised_is_unknown_not_wrong() -> None:
     assert examine(FLEET, record(backend="plain"), pane(), Processes([SHELL])).runs_its_backend is None
     assert examine(FLEET, record(backend="gone"), pane(), Processes([SHELL])).runs_its_backend is None
     assert examine(FLEET, record(backend="claude"), pane(), Processes([])).runs_its_backend is None
 
 
-def test_a_session_that_nobody_recorded_is_known_by_its_program() -> None:
+def test_a_session_without_a_record_is_recognised_by_its_program() -> None:
     assert examine(FLEET, None, pane(), Processes([SHELL, CODEX])).found == "codex"
 
 
-def test_what_was_just_seen_is_not_looked_at_again() -> None:
-    watch = Watch(SHELL, Process(8, 7, "tool", 2.0))
-    assert watch.look(1000) == 1000 + AT_LEAST_S
-    assert watch.looks == 1
-    watch.look(1001)
-    assert watch.looks == 0
-    assert watch.look(1001, pane(activity=99)) == 1000 + LATER_S
-    watch.look(1000 + LATER_S, pane(activity=99))
-    assert watch.looks == 1
-    watch.look(1001 + LATER_S, pane(command="vim", activity=99))
-    assert watch.looks == 1, "another program is a reason to look"
+def test_a_pane_is_not_examined_again_while_its_examination_is_valid() -> None:
+    examined = Examined(SHELL, Process(8, 7, "tool", 2.0))
+    assert examined.look(1000) == 1000 + AT_LEAST_EVERY_S
+    assert examined.looks == 1
+    examined.look(1001)
+    assert examined.looks == 0
+    assert examined.look(1001, pane(activity=99)) == 1000 + ACTIVE_EVERY_S
+    examined.look(1000 + ACTIVE_EVERY_S, pane(activity=99))
+    assert examined.looks == 1
+    examined.look(1001 + ACTIVE_EVERY_S, pane(command="vim", activity=99))
+    assert examined.looks == 1, "another program is a reason to look"
 
 
-def test_an_agent_that_has_not_said_who_it_is_is_looked_at_often_while_it_is_young() -> None:
-    watch = Watch(SHELL, CLAUDE)
-    watch.records = {"builder": record(backend="claude")}
-    assert watch.look(1000, pane(created=990)) == 1000 + SOON_S
-    watch.records = {"builder": record(backend="claude", conversation="c", transcript="/t")}
-    assert watch.look(1000.5, pane(created=990)) == 1000 + AT_LEAST_S
+def test_an_unidentified_agent_is_examined_often_while_it_is_young() -> None:
+    examined = Examined(SHELL, CLAUDE)
+    examined.records = {"builder": record(backend="claude")}
+    assert examined.look(1000, pane(created=990)) == 1000 + UNIDENTIFIED_EVERY_S
+    examined.records = {"builder": record(backend="claude", conversation="c", transcript="/t")}
+    assert examined.look(1000.5, pane(created=990)) == 1000 + AT_LEAST_EVERY_S
 
 
-def test_a_wrong_program_is_believed_the_second_time() -> None:
-    watch = Watch(SHELL)
-    assert watch.look(1000) == 1000 + DOUBTS_S
-    assert watch.right() is None
-    watch.look(1000 + DOUBTS_S)
-    assert watch.right() is False
-    watch.processes.append(Process(8, 7, "tool", 2.0))
-    watch.look(1000 + DOUBTS_S + 1, pane(command="tool"))
-    assert watch.right() is True
+def test_a_wrong_program_counts_the_second_time() -> None:
+    examined = Examined(SHELL)
+    assert examined.look(1000) == 1000 + CONFIRMS_AFTER_S
+    assert examined.right() is None
+    examined.look(1000 + CONFIRMS_AFTER_S)
+    assert examined.right() is False
+    examined.processes.append(Process(8, 7, "tool", 2.0))
+    examined.look(1000 + CONFIRMS_AFTER_S + 1, pane(command="tool"))
+    assert examined.right() is True
 
 
-def test_a_session_that_was_just_started_may_still_be_on_its_way() -> None:
-    watch = Watch(SHELL)
+def test_a_session_that_is_still_starting_has_no_wrong_program() -> None:
+    examined = Examined(SHELL)
     young = pane(created=1000)
-    for now in range(1000, int(1000 + STARTS_S), 2):
-        watch.look(now, young)
-        assert watch.right() is None
-    watch.look(1000 + STARTS_S + DOUBTS_S, young)
-    assert watch.right() is False
+    for now in range(1000, int(1000 + STARTING_S), 2):
+        examined.look(now, young)
+        assert examined.right() is None
+    examined.look(1000 + STARTING_S + CONFIRMS_AFTER_S, young)
+    assert examined.right() is False
 
 
-def test_doubts_outlive_a_thorough_look() -> None:
-    watch = Watch(SHELL)
-    watch.look(1000)
-    watch.insides.forget()
-    watch.look(1000.1)
-    assert watch.right() is False
+def test_a_wrong_program_is_remembered_over_a_thorough_look() -> None:
+    examined = Examined(SHELL)
+    examined.look(1000)
+    examined.examiner.expire()
+    examined.look(1000.1)
+    assert examined.right() is False
 
 
-def test_a_few_at_a_time_and_the_rest_soon_after() -> None:
-    watch = Watch(SHELL)
-    watch.insides.clock = iter(range(100)).__next__  # each look takes a second
+def test_a_few_panes_are_examined_at_a_time_and_the_rest_soon_after() -> None:
+    examined = Examined(SHELL)
+    examined.examiner.clock = iter(range(100)).__next__  # each look takes a second
     panes = [pane(agent=f"a{number}") for number in range(5)]
-    assert watch.look(1000, *panes, at_most_s=2) == 1000 + GOES_ON_S
-    assert watch.look(1000.1, *panes, at_most_s=2) == 1000.1 + GOES_ON_S
-    assert watch.look(1000.2, *panes, at_most_s=2) == 1000 + AT_LEAST_S
-    watch.look(1000.3, *panes, at_most_s=2)
-    assert watch.looks == 0
+    assert examined.look(1000, *panes, at_most_s=2) == 1000 + CONTINUES_AFTER_S
+    assert examined.look(1000.1, *panes, at_most_s=2) == 1000.1 + CONTINUES_AFTER_S
+    assert examined.look(1000.2, *panes, at_most_s=2) == 1000 + AT_LEAST_EVERY_S
+    examined.look(1000.3, *panes, at_most_s=2)
+    assert examined.looks == 0
 
 
-def test_what_was_seen_in_the_future_is_looked_at_again() -> None:
-    watch = Watch(SHELL, Process(8, 7, "tool", 2.0))
-    watch.look(10_000)
-    watch.look(5_000)
-    assert watch.looks == 1, "the clock was set back"
+def test_an_examination_of_the_future_is_not_valid() -> None:
+    examined = Examined(SHELL, Process(8, 7, "tool", 2.0))
+    examined.look(10_000)
+    examined.look(5_000)
+    assert examined.looks == 1, "the clock was set back"
 
 
-def looks_of(watch: Watch, begins: int, lasts: int, **about: Any) -> list[int]:
-    """When it was looked at an agent in whose pane something happens every second."""
+def looks_of(examined: Examined, begins: int, lasts: int, **about: Any) -> list[int]:
+    """When the pane of an agent that is active every second was examined."""
     return [
         now - begins
         for now in range(begins, begins + lasts)
-        if watch.look(now, pane(**{"activity": now, **about})) is not None and watch.looks
+        if examined.look(now, pane(**{"activity": now, **about})) is not None and examined.looks
     ]
 
 
-def test_who_was_looked_at_in_vain_is_looked_at_less_often() -> None:
-    watch = Watch(SHELL, CLAUDE)
-    watch.records = {"builder": record(backend="claude")}
-    assert looks_of(watch, 1000, 200) == [0, 1, 3, 7, 15, 31, 63, 123, 183]
-    assert looks_of(watch, 1200, 10, pid=7, created=1) == []
-    assert looks_of(watch, 1210, 10, command="node")[:3] == [0, 1, 3], "another program may say more"
+def test_an_agent_that_shows_nothing_new_is_examined_less_often() -> None:
+    examined = Examined(SHELL, CLAUDE)
+    examined.records = {"builder": record(backend="claude")}
+    assert looks_of(examined, 1000, 200) == [0, 1, 3, 7, 15, 31, 63, 123, 183]
+    assert looks_of(examined, 1200, 10, pid=7, created=1) == []
+    assert looks_of(examined, 1210, 10, command="node")[:3] == [0, 1, 3], "another program may say more"
 
 
-def test_who_was_quiet_for_long_is_looked_at_soon_again() -> None:
-    watch = Watch(SHELL, CLAUDE)
-    watch.records = {"builder": record(backend="claude")}
-    looks_of(watch, 1000, 130)
-    assert looks_of(watch, 1130, 70, activity=1129) == [53]
-    assert looks_of(watch, 1200, 10)[:3] == [0, 1, 3]
+def test_an_agent_that_was_quiet_for_long_is_examined_soon_again() -> None:
+    examined = Examined(SHELL, CLAUDE)
+    examined.records = {"builder": record(backend="claude")}
+    looks_of(examined, 1000, 130)
+    assert looks_of(examined, 1130, 70, activity=1129) == [53]
+    assert looks_of(examined, 1200, 10)[:3] == [0, 1, 3]
 
 
-def test_a_young_one_is_not_given_up_so_soon() -> None:
-    watch = Watch(SHELL, CLAUDE)
-    watch.records = {"builder": record(backend="claude")}
-    assert looks_of(watch, 1000, 20, created=1000, activity=1) == [0, 1, 3, 7, 11, 15, 19]
-    assert looks_of(watch, 100, 20, created=1000, activity=1) == [0], "from the future: it is old"
+def test_a_young_session_is_examined_at_a_steady_interval() -> None:
+    examined = Examined(SHELL, CLAUDE)
+    examined.records = {"builder": record(backend="claude")}
+    assert looks_of(examined, 1000, 20, created=1000, activity=1) == [0, 1, 3, 7, 11, 15, 19]
+    assert looks_of(examined, 100, 20, created=1000, activity=1) == [0], "from the future: it is old"
 
 
-def test_small_programs_that_come_and_go_are_soon_no_reason_to_look() -> None:
-    watch = Watch(SHELL, Process(8, 7, "tool", 2.0))
+def test_small_programs_that_come_and_go_are_soon_no_reason_to_examine() -> None:
+    examined = Examined(SHELL, Process(8, 7, "tool", 2.0))
     changes = [pane(command="sleep" if now % 2 else "tool", activity=1) for now in range(100)]
-    looks = [now for now, each in enumerate(changes) if watch.look(1000 + now, each) and watch.looks]
+    looks = [now for now, each in enumerate(changes) if examined.look(1000 + now, each) and examined.looks]
     assert looks[:4] == [0, 1, 2, 3]
     assert len(looks) < 12
-    watch.look(1200, pane(command="tool", activity=1))
-    watch.look(1300, pane(command="sleep", activity=1))
-    watch.look(1301, pane(command="tool", activity=1))
-    assert watch.looks == 1, "one that comes back after long is one"
-    watch.look(1301.1, pane(command="vim", activity=1))
-    assert watch.looks == 1, "and so is a new one"
+    examined.look(1200, pane(command="tool", activity=1))
+    examined.look(1300, pane(command="sleep", activity=1))
+    examined.look(1301, pane(command="tool", activity=1))
+    assert examined.looks == 1, "one that comes back after long is one"
+    examined.look(1301.1, pane(command="vim", activity=1))
+    assert examined.looks == 1, "and so is a new one"
 
 
 def test_an_agent_that_leaves_its_shell_behind_is_seen_at_once() -> None:
-    watch = Watch(SHELL)
-    watch.look(1000, pane(command="bash"))
-    watch.processes.append(Process(8, 7, "tool", 2.0))
-    watch.look(1001, pane(command="tool"))
-    assert watch.right() is True
+    examined = Examined(SHELL)
+    examined.look(1000, pane(command="bash"))
+    examined.processes.append(Process(8, 7, "tool", 2.0))
+    examined.look(1001, pane(command="tool"))
+    assert examined.right() is True
     for now in range(1060, 2000, 60):
-        watch.look(now, pane(command="tool", activity=now))
-    watch.processes.pop()
-    watch.look(2001, pane(command="bash"))
-    watch.look(2001 + DOUBTS_S, pane(command="bash"))
-    assert watch.right() is False
+        examined.look(now, pane(command="tool", activity=now))
+    examined.processes.pop()
+    examined.look(2001, pane(command="bash"))
+    examined.look(2001 + CONFIRMS_AFTER_S, pane(command="bash"))
+    assert examined.right() is False
 
 
 class Crowd:
-    """Many agents that never say who they are and always write to their screens, and the time that it takes."""
+    """Many unidentified agents that are always active, and a clock that examinations move."""
 
     def __init__(self, size: int, *, look_s: float, exam_s: float) -> None:
-        self.insides = PaneExaminer(clock=lambda: self.now)
+        self.examiner = PaneExaminer(clock=lambda: self.now)
         self.now, self._look_s, self._exam_s = 1_000_000.0, look_s, exam_s
         self.exams: list[tuple[float, str]] = []
         self.turns = 0
@@ -222,7 +222,7 @@ class Crowd:
         while self.now < ends:
             panes = {each.agent or "": replace(each, activity=int(self.now)) for each in self._panes}
             began = self.now
-            again = self.insides.look(FLEET, self._records, panes, lambda: self._processes, began)
+            again = self.examiner.update(FLEET, self._records, panes, lambda: self._processes, began)
             self.turns += 1
             self.now = max(self.now, again or ends) + self._look_s
 
@@ -233,11 +233,11 @@ class Crowd:
 
 
 @pytest.mark.parametrize(("size", "exam_s", "within_s"), [(300, 0.0005, 2), (60, 0.02, 6)])
-def test_all_of_a_crowd_are_looked_at_and_then_seldom(
+def test_all_of_many_agents_are_examined_and_then_seldom(
     size: int, exam_s: float, within_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crowd = Crowd(size, look_s=0.02, exam_s=exam_s)
-    monkeypatch.setattr(insides, "examine", crowd.examine)
+    monkeypatch.setattr(examination, "examine", crowd.examine)
     crowd.run(within_s)
     assert len({agent for _, agent in crowd.exams}) == size
     crowd.run(100)
@@ -246,10 +246,10 @@ def test_all_of_a_crowd_are_looked_at_and_then_seldom(
     crowd.run(65)
     assert len({agent for _, agent in crowd.exams}) == size
     assert len(crowd.exams) <= 2 * size, "each once a minute"
-    assert crowd.turns / 65 <= 1 / GATHERS_S
+    assert crowd.turns / 65 <= 1 / GATHERS_FOR_S
 
 
-def test_a_dead_pane_has_no_inside() -> None:
-    watch = Watch(SHELL)
-    assert watch.look(1000, pane(dead=True)) is None
-    assert watch.looks == 0
+def test_a_dead_pane_is_not_examined() -> None:
+    examined = Examined(SHELL)
+    assert examined.look(1000, pane(dead=True)) is None
+    assert examined.looks == 0

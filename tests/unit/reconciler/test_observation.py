@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from registry import AgentRecord
-from services.reconciler.comparison import TranscriptFile
-from services.reconciler.observation import EVERY_S, ConversationFile, ConversationFiles
+from services.reconciler.classification import TranscriptFile
+from services.reconciler.observation import FILES_EVERY_S, ConversationFile, ConversationFiles
 from shared.fleet import Declaration, Fleet
 from tests.unit.reconciler.samples import record
 
@@ -30,30 +30,30 @@ def about(home: Path, **changes: Any) -> AgentRecord:
 
 def find(home: Path, known: AgentRecord) -> ConversationFile:
     files = ConversationFiles({"HOME": str(home)})
-    files.look(FLEET, {"builder": known}, 0)
+    files.update(FLEET, {"builder": known}, 0)
     return files.of("builder", known)
 
 
-def test_it_is_there_or_gone(home: Path) -> None:
+def test_a_conversation_file_is_there_or_gone(home: Path) -> None:
     assert find(home, about(home)) == ConversationFile(TranscriptFile.GONE)
     transcript(home).write_text("{}\n")
     assert find(home, about(home)) == ConversationFile(TranscriptFile.THERE)
 
 
-def test_it_may_be_in_another_place(home: Path) -> None:
+def test_a_conversation_file_may_have_moved(home: Path) -> None:
     (home / ".claude" / "projects" / "-other").mkdir()
     elsewhere = transcript(home, "-other")
     elsewhere.write_text("{}\n")
     assert find(home, about(home)) == ConversationFile(TranscriptFile.THERE, elsewhere)
 
 
-def test_what_can_not_be_looked_at_is_not_gone(home: Path) -> None:
+def test_a_file_that_can_not_be_looked_at_is_not_gone(home: Path) -> None:
     unknown = about(home, backend="demo", transcript=str(home / "not mounted" / "c1.jsonl"))
     assert find(home, unknown) == ConversationFile(TranscriptFile.UNKNOWN)
     assert find(home, about(home, transcript="/" + "x" * 5000)) == ConversationFile(TranscriptFile.UNKNOWN)
 
 
-def test_without_a_recorded_file_nothing_is_looked_for(home: Path) -> None:
+def test_without_a_recorded_file_no_file_is_looked_for(home: Path) -> None:
     assert find(home, about(home, transcript=None)) == ConversationFile()
 
 
@@ -65,19 +65,19 @@ def test_a_file_that_is_where_it_was_is_not_looked_for_elsewhere(home: Path, mon
 
 def test_a_clock_that_was_set_back_delays_no_look(home: Path) -> None:
     files, known = ConversationFiles({"HOME": str(home)}), about(home)
-    files.look(FLEET, {"builder": known}, 10_000)
+    files.update(FLEET, {"builder": known}, 10_000)
     transcript(home).write_text("{}\n")
-    files.look(FLEET, {"builder": known}, 5_000)
+    files.update(FLEET, {"builder": known}, 5_000)
     assert files.of("builder", known) == ConversationFile(TranscriptFile.THERE)
 
 
 def test_a_file_is_looked_for_now_and_then(home: Path) -> None:
     files, known = ConversationFiles({"HOME": str(home)}), about(home)
-    files.look(FLEET, {"builder": known}, 0)
+    files.update(FLEET, {"builder": known}, 0)
     transcript(home).write_text("{}\n")
-    files.look(FLEET, {"builder": known}, EVERY_S - 1)
+    files.update(FLEET, {"builder": known}, FILES_EVERY_S - 1)
     assert files.of("builder", known) == ConversationFile(TranscriptFile.GONE)
-    files.look(FLEET, {"builder": known}, EVERY_S)
+    files.update(FLEET, {"builder": known}, FILES_EVERY_S)
     assert files.of("builder", known) == ConversationFile(TranscriptFile.THERE)
-    files.look(FLEET, {}, EVERY_S)
+    files.update(FLEET, {}, FILES_EVERY_S)
     assert files.of("builder", known) == ConversationFile()

@@ -1,4 +1,4 @@
-"""What a turn compares, tells and remembers, on records and a tmux that are as the test says."""
+"""What a turn compares, reports and remembers, with given records and a fake tmux."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -9,8 +9,8 @@ import pytest
 
 from registry import AgentRecord, RegistryFile
 from registry.memory import RegistryReader
-from services.reconciler.once import DryObservation
-from services.reconciler.service import Reconciler
+from services.reconciler.service import REPORTED, Reconciler, ReportedDrifts
+from services.reconciler.single_run import RunDifferences
 from shared.contract.commands import Reconcile, Stop
 from shared.contract.states import Status
 from shared.contract.topics import Space
@@ -28,6 +28,7 @@ from tests.fakes.turns import TurnDriver
 from tests.unit.reconciler.samples import NOW, pane, record
 
 SPACE = Space("box")
+STALE = REPORTED.dump(ReportedDrifts("s1", {"stale_id": None}))
 
 
 class World:
@@ -89,31 +90,31 @@ def world(tmp_path: Path) -> Iterator[World]:
 # --- once ---
 
 
-def seen_by(world: World) -> DryObservation:
-    seen = DryObservation(lambda _: world.service)
-    seen.built(ServiceContext(world.fleet_file, world.journal, Inbox(), Log("reconciler")))
-    return seen
+def run_of(world: World) -> RunDifferences:
+    run = RunDifferences(lambda _: world.service)
+    run.build(ServiceContext(world.fleet_file, world.journal, Inbox(), Log("reconciler")))
+    return run
 
 
-def test_one_look_shows_what_it_told_as_new(world: World) -> None:
+def test_one_run_shows_what_it_reported_as_new(world: World) -> None:
     world.writes(builder=record())
-    seen = seen_by(world)
+    run = run_of(world)
     assert told(world.turn()) == [("builder", "missing")]
-    assert seen.all_told()
-    assert [(each.event.agent, each.document()["state"]) for each in seen.differences()] == [("builder", "new")]
+    assert run.all_reported()
+    assert [(each.event.agent, each.document()["state"]) for each in run.differences()] == [("builder", "new")]
 
 
-def test_what_was_told_in_an_earlier_turn_of_one_look_is_shown_too(world: World) -> None:
+def test_one_run_shows_what_it_reported_in_an_earlier_turn(world: World) -> None:
     world.writes(builder=record(), tester=record(session="tester"))
     world.asks_to_stop("tester")
-    seen = seen_by(world)
+    run = run_of(world)
     assert told(world.turn()) == [("builder", "missing")]
-    assert not seen.all_told(), "one waits for who is busy with it"
+    assert not run.all_reported(), "one waits for who is busy with it"
     world.writes(builder=record(Status.TERMINATED))  # a registrar that runs takes it up
     world.turns.now += timedelta(seconds=31)
     assert told(world.turn()) == [("tester", "missing")]
-    assert seen.all_told()
-    states = {each.event.agent: each.document()["state"] for each in seen.differences()}
+    assert run.all_reported()
+    states = {each.event.agent: each.document()["state"] for each in run.differences()}
     assert states == {"builder": "new", "tester": "new"}
 
 
@@ -132,7 +133,7 @@ def test_a_file_that_can_not_be_written_is_not_believed(world: World) -> None:
     assert told(world.turn()) == [("builder", "missing")], "nor is it when it tells of fewer"
 
 
-def test_a_record_that_is_gone_is_not_missed(world: World) -> None:
+def test_an_agent_without_a_record_is_not_missing(world: World) -> None:
     world.writes(builder=record())
     world.keeps("builder", None, record())
     assert told(world.turn()) == []
@@ -157,28 +158,27 @@ def test_a_journal_that_does_not_answer_is_no_empty_one(world: World) -> None:
 # --- turns ---
 
 
-def test_what_came_with_a_dry_run_is_told_at_once_after_it(world: World) -> None:
+def test_what_a_dry_run_saw_is_reported_right_after_it(world: World) -> None:
     world.writes(builder=record())
     dry = world.turn(Reconcile(id="r9", dry_run=True))
     assert (told(dry), dry.look_again) == ([], world.turns.now)
     assert told(world.turn()) == [("builder", "missing")]
 
 
-def test_a_poll_forgets_what_was_told_of_agents_that_are_no_more(world: World) -> None:
-    known = {"spawn": "s1", "drifts": {"stale_id": None}}
-    world.turns.remember(**{"told:gone": known, "told:builder": known})
+def test_a_poll_forgets_reports_about_agents_that_are_gone(world: World) -> None:
+    world.turns.remember(**{REPORTED.key(agent): STALE for agent in ("gone", "builder")})
     world.starts("builder")
     world.writes(builder=record())
     world.turn()
-    assert "told:gone" in world.memory
+    assert REPORTED.key("gone") in world.memory
     world.turn(Reconcile(id="r9", dry_run=True), poll=True)
-    assert "told:gone" in world.memory
+    assert REPORTED.key("gone") in world.memory
     world.turn(poll=True)
-    assert world.memory.keys() == {"told:builder"}
+    assert world.memory.keys() == {REPORTED.key("builder")}
 
 
-def test_while_the_file_is_broken_nothing_that_was_told_is_forgotten(world: World) -> None:
-    world.turns.remember(**{"told:gone": {"spawn": "s1", "drifts": {"stale_id": None}}})
+def test_no_report_is_forgotten_while_the_registry_file_is_broken(world: World) -> None:
+    world.turns.remember(**{REPORTED.key("gone"): STALE})
     world.file.path.write_text("agents: [broken")
     world.turn(poll=True)
-    assert "told:gone" in world.memory
+    assert REPORTED.key("gone") in world.memory

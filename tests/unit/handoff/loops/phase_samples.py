@@ -1,4 +1,4 @@
-"""Courses and rules for their tests: a loop of three phases, and status files that say what a test wants."""
+"""Progress and rules of a loop with three phases, and status files with the lines that a test names."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,16 +26,16 @@ def rules(
     lines: Sequence[str] | Mapping[int, Sequence[str]] = (),
     names: Sequence[str] = NAMES,
     *,
-    by_name: bool = False,
+    names_its_phase: bool = False,
     advance: bool = True,
 ) -> PhaseRules:
     """`lines`: of the one status file; or of the file of each phase."""
 
-    def read(number: int) -> Sequence[str]:
+    def done_lines(number: int) -> Sequence[str]:
         assert 1 <= number <= len(names)
         return lines.get(number, ()) if isinstance(lines, Mapping) else lines
 
-    return PhaseRules(names, read, by_name=by_name, advance=advance)
+    return PhaseRules(names, done_lines, names_its_phase=names_its_phase, advance=advance)
 
 
 def kinds(changes: Sequence[Change]) -> list[str]:
@@ -43,5 +43,5 @@ def kinds(changes: Sequence[Change]) -> list[str]:
     return [f"began {each.phase}" if isinstance(each, PhaseBegun) else names[type(each)] for each in changes]
 
 
-def told(course: PhaseProgress, given: PhaseRules) -> list[str]:
-    return kinds(decide(course, given, NOW)[1])
+def changes_of(progress: PhaseProgress, given: PhaseRules) -> list[str]:
+    return kinds(decide(progress, given, NOW)[1])

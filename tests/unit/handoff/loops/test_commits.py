@@ -1,21 +1,28 @@
-"""Which commits become events and messages, to whom, and in which words."""
+"""Which commits become events and messages, for which agents, and with which text."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from services.handoff.loops.commits import SUBJECT_CHARACTERS, MatchedCommits, Ping, match, recipients, role_of
-from services.handoff.loops.templates import of_loop
+from services.handoff.loops.commits import (
+    SUBJECT_CHARACTERS,
+    MatchedCommits,
+    OutgoingMessage,
+    match,
+    recipients,
+    role_of,
+)
+from services.handoff.loops.templates import values_of
 from shared.contract.events.loops import CommitMatched, WorkClaimed, WorkReviewed
-from tests.unit.handoff.samples import commit, loop, matched, sha, sight
+from tests.unit.handoff.samples import commit, loop, matched, observation, sha
 
 Patterns = dict[str, dict[str, Any]]
 CLAIM: Patterns = {"claim": {"to": "reviewer"}}
 
 
 def of(subject: str, patterns: Patterns) -> MatchedCommits:
-    return matched(sight([commit(subject=subject)]), loop(patterns=patterns))
+    return matched(observation([commit(subject=subject)]), loop(patterns=patterns))
 
 
 # --- which ---
@@ -48,7 +55,7 @@ def test_commits_are_known_by_the_name_of_the_pattern(subject: str, matches: boo
     assert len(of(subject, CLAIM).events) == matches
 
 
-def test_a_name_is_a_name_and_no_regular_expression() -> None:
+def test_the_name_of_a_pattern_is_not_a_regular_expression() -> None:
     patterns: Patterns = {"a-b_c": {"to": "builder"}}
     assert len(of("a-b_c: done", patterns).events) == 1
     assert of("a-bxc: done", patterns).events == []
@@ -64,11 +71,11 @@ def test_a_regular_expression_is_searched_as_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("pattern", "kind"), [("claim", WorkClaimed), ("review", WorkReviewed), ("gate", CommitMatched)]
 )
-def test_what_kind_of_event_it_is_tells_the_name_of_the_pattern(
+def test_the_name_of_the_pattern_decides_the_kind_of_event(
     pattern: str, kind: type[WorkClaimed | WorkReviewed | CommitMatched]
 ) -> None:
     made = commit(subject=f"{pattern}: done", committed=1_700_000_000)
-    (event,) = matched(sight([made]), loop(patterns={pattern: {"to": "reviewer"}})).events
+    (event,) = matched(observation([made]), loop(patterns={pattern: {"to": "reviewer"}})).events
     assert event == kind(
         loop="app",
         pattern=pattern,
@@ -85,14 +92,14 @@ def test_one_commit_may_match_several_patterns_and_has_one_key() -> None:
     patterns = {**CLAIM, "any": {"subject": ".", "to": "builder", "text": "{pattern}"}}
     found = of("claim: x", patterns)
     assert [event.kind for event in found.events] == ["claim", "commit"]
-    assert [ping.agent for ping in found.pings] == ["rita", "bob"]
+    assert [message.agent for message in found.messages] == ["rita", "bob"]
     assert found.keys == [commit(subject="claim: x").key]
 
 
 # --- to whom ---
 
 
-def test_a_role_is_its_player_and_an_agent_is_itself() -> None:
+def test_a_role_stands_for_its_agent_and_an_agent_for_itself() -> None:
     given = loop(roles={"builder": "bob", "tester": "bob", "reviewer": "rita"})
     assert recipients(given, ["builder", "tester", "bob", "zoe", "reviewer"]) == ["bob", "zoe", "rita"]
 
@@ -101,13 +108,13 @@ def test_a_role_comes_before_an_agent_of_the_same_name() -> None:
     assert recipients(loop(roles={"rita": "bob", "bob": "rita"}), ["rita"]) == ["bob"]
 
 
-def test_who_is_named_twice_is_told_once() -> None:
+def test_an_agent_that_is_named_twice_gets_one_message() -> None:
     found = of("claim: x", {"claim": {"to": ["builder", "bob", "reviewer"]}})
-    assert [ping.agent for ping in found.pings] == ["bob", "rita"]
+    assert [message.agent for message in found.messages] == ["bob", "rita"]
     assert [event.to for event in found.events] == [["bob", "rita"]]
 
 
-def test_the_role_that_is_filled_in_is_the_one_that_is_meant() -> None:
+def test_the_role_in_a_message_is_the_one_that_it_was_sent_to() -> None:
     given = loop(roles={"builder": "bob", "tester": "bob"})
     assert role_of(given, "bob", ["tester"]) == "tester"
     assert role_of(given, "bob", ["zoe", "builder", "tester"]) == "builder"
@@ -120,15 +127,15 @@ def test_the_role_that_is_filled_in_is_the_one_that_is_meant() -> None:
 def test_a_message_says_what_its_template_asks_for() -> None:
     words = "{loop} {branch} {phase} {number}/{phases} {role} {agent} {commit} {sha} {author} {subject} {pattern}"
     given = loop(patterns={"claim": {"to": "reviewer", "text": words}}, phases=[{"name": "plan"}, {"name": "build"}])
-    (ping,) = match(given, sight([commit()]), (), of_loop("app", given, 2), "app").pings
+    (message,) = match(given, observation([commit()]), (), values_of("app", given, 2), "app").messages
     whole = sha(10)
     said = f"app main build 2/2 reviewer rita {whole[:10]} {whole} Ada claim: the parser claim"
-    assert ping == Ping("rita", said, lasts=False)
+    assert message == OutgoingMessage("rita", said, outlives_phase=False)
 
 
-def test_what_is_filled_in_is_not_filled_again() -> None:
-    (ping,) = of("claim: {author} {sha} {x} {", CLAIM).pings
-    assert ping.text == f"Ada committed {sha(10)[:10]}: claim: {{author}} {{sha}} {{x}} {{"
+def test_a_value_that_was_filled_in_is_not_filled_again() -> None:
+    (message,) = of("claim: {author} {sha} {x} {", CLAIM).messages
+    assert message.text == f"Ada committed {sha(10)[:10]}: claim: {{author}} {{sha}} {{x}} {{"
 
 
 def test_a_huge_subject_is_cut() -> None:
@@ -136,12 +143,12 @@ def test_a_huge_subject_is_cut() -> None:
     (event,) = found.events
     assert isinstance(event, WorkClaimed)
     assert len(event.subject) == SUBJECT_CHARACTERS
-    assert len(found.pings[0].text) < SUBJECT_CHARACTERS + 100
+    assert len(found.messages[0].text) < SUBJECT_CHARACTERS + 100
 
 
 @pytest.mark.parametrize("seconds", [0, -1, -(10**12), 2**31, 2**63, -(2**63), 10**30, 253_402_300_800])
-def test_a_commit_may_say_any_time(seconds: int) -> None:
-    (event,) = matched(sight([commit(committed=seconds)]), loop(patterns=CLAIM)).events
+def test_a_commit_may_claim_any_time(seconds: int) -> None:
+    (event,) = matched(observation([commit(committed=seconds)]), loop(patterns=CLAIM)).events
     assert isinstance(event, WorkClaimed)
     try:
         expected = datetime.fromtimestamp(seconds, UTC)

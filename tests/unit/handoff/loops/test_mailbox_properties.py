@@ -1,18 +1,26 @@
-"""Whatever the spawner answers and whenever: each message is said once, or it waits, or its end is told; and in order,
-but for those that were refused alone."""
+"""Whatever the spawner answers and whenever: each message is sent once, waits, or is dropped with a report; and in
+order, but for those that were refused alone."""
 
-import json
 from dataclasses import dataclass, field
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.handoff.loops.mailbox import KEEPS_S, LOST_AFTER_S, Mailbox, Message, Recipient, asked, decide
-from tests.unit.handoff.samples import NOW, reply
+from services.handoff.loops.mailbox import (
+    COMMAND_LOST_AFTER_S,
+    MAILBOXES,
+    MESSAGE_KEPT_S,
+    Mailbox,
+    QueuedMessage,
+    Recipient,
+    decide,
+    sent,
+)
+from tests.unit.handoff.samples import NOW, read_back, reply
 
 WRITES, LOOKS = "writes", "looks"
 ANSWERS = st.sampled_from(["ok", "refused", "none"])
-TIMES = st.sampled_from([0.0, 0.5, 5.0, 60.0, 3600.0, KEEPS_S / 2, KEEPS_S])
+TIMES = st.sampled_from([0.0, 0.5, 5.0, 60.0, 3600.0, MESSAGE_KEPT_S / 2, MESSAGE_KEPT_S])
 STEPS = st.tuples(st.sampled_from([WRITES, LOOKS, LOOKS]), ANSWERS, st.booleans(), TIMES, st.booleans())
 
 
@@ -31,31 +39,31 @@ class Life:
     commands: int = 0
 
     def write(self) -> None:
-        text = f"letter {len(self.written)}"
+        text = f"message {len(self.written)}"
         self.written.append(text)
-        self.box = self.box.with_letter(Message("app", text, self.now))
+        self.box = self.box.with_message(QueuedMessage("app", text, self.now))
 
     def look(self, answer: str, *, runs: bool) -> None:
-        answered = reply(ok=answer == "ok") if self.box.asked and answer != "none" else None
+        answered = reply(ok=answer == "ok") if self.box.command_id and answer != "none" else None
         if answered is not None and answered.ok:
             self.said += self.sending.split("\n\n")
-        under_way = self.box if self.box.asked and answered is None else None
+        under_way = self.box if self.box.command_id and answered is None else None
         step = decide(self.box, Recipient(self.now, "s1" if runs else None, reply=answered))
-        self.dropped += [letter.text for letter in step.dropped]
+        self.dropped += [message.text for message in step.dropped]
         self.box = step.after
-        self.set_back |= {letter.text for letter in (*self.box.letters, *step.dropped) if letter.refusals}
+        self.set_back |= {message.text for message in (*self.box.messages, *step.dropped) if message.refusals}
         if step.send:
             assert runs
-            assert under_way is None or self.now - under_way.asked_at >= LOST_AFTER_S
+            assert under_way is None or self.now - under_way.asked_at >= COMMAND_LOST_AFTER_S
             self.sending, self.commands = step.send, self.commands + 1
-            self.box = asked(self.box, f"c{self.commands}", self.now)
+            self.box = sent(self.box, f"c{self.commands}", self.now)
 
     def restart(self) -> None:
-        self.box = Mailbox.read(json.loads(json.dumps(self.box.document())))
+        self.box = read_back(MAILBOXES, self.box)
 
 
 @given(st.lists(STEPS, max_size=60))
-def test_no_message_is_lost_or_said_twice_or_out_of_order(steps: list[tuple[str, str, bool, float, bool]]) -> None:
+def test_no_message_is_lost_or_sent_twice_or_out_of_order(steps: list[tuple[str, str, bool, float, bool]]) -> None:
     life = Life()
     for what, answer, runs, passes, restarts in steps:
         life.now += passes
@@ -65,7 +73,7 @@ def test_no_message_is_lost_or_said_twice_or_out_of_order(steps: list[tuple[str,
             life.look(answer, runs=runs)
         if restarts:
             life.restart()
-    waiting = [letter.text for letter in life.box.letters]
+    waiting = [message.text for message in life.box.messages]
     assert sorted([*life.said, *life.dropped, *waiting]) == sorted(life.written)
     order = {text: place for place, text in enumerate(life.written) if text not in life.set_back}
     for texts in (life.said, life.dropped, waiting):
@@ -74,7 +82,7 @@ def test_no_message_is_lost_or_said_twice_or_out_of_order(steps: list[tuple[str,
 
 
 @given(st.lists(STEPS, max_size=40))
-def test_in_the_end_who_takes_all_has_all(steps: list[tuple[str, str, bool, float, bool]]) -> None:
+def test_an_agent_that_takes_every_text_gets_every_message(steps: list[tuple[str, str, bool, float, bool]]) -> None:
     life = Life()
     for what, answer, runs, passes, _ in steps:
         life.now += min(passes, 60.0)

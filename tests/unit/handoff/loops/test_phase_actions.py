@@ -1,6 +1,5 @@
-"""What a phase asks of an agent: when it is done, that it is tried again, and how often it is told."""
+"""The actions of a phase: when each is taken, how it is retried, and how often a failure is reported."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.handoff.loops.phase_actions import (
+    ACTIONS,
     BUSY_LOOK_S,
-    FIRST_WAIT_S,
-    LONGEST_WAIT_S,
-    LOST_AFTER_S,
+    COMMAND_LOST_AFTER_S,
+    FIRST_RETRY_S,
+    LONGEST_RETRY_S,
     ActionKind,
     ActionStep,
     AgentSituation,
@@ -21,7 +21,7 @@ from services.handoff.loops.phase_actions import (
     decide,
     failed,
 )
-from tests.unit.handoff.samples import NOW, reply
+from tests.unit.handoff.samples import NOW, read_back, reply
 
 GRACE_S = 300.0
 START = PhaseAction(ActionKind.START, "bob", ("builder",), 2, "build", NOW)
@@ -35,34 +35,34 @@ def seen(seconds: float = 0.0, **more: Any) -> AgentSituation:
 # --- when ---
 
 
-@pytest.mark.parametrize("what", list(ActionKind))
-def test_who_does_nothing_is_asked_at_once(what: ActionKind) -> None:
-    errand = replace(START, what=what)
-    assert decide(errand, seen()) == ActionStep(errand, act=True)
+@pytest.mark.parametrize("kind", list(ActionKind))
+def test_an_idle_agent_is_acted_on_at_once(kind: ActionKind) -> None:
+    action = replace(START, kind=kind)
+    assert decide(action, seen()) == ActionStep(action, act=True)
 
 
-@pytest.mark.parametrize("what", [ActionKind.START, ActionKind.STOP])
-def test_who_works_may_finish_for_so_long(what: ActionKind) -> None:
-    errand = replace(START, what=what)
-    assert decide(errand, seen(10, is_busy=True)) == ActionStep(errand, look_at=NOW + 10 + BUSY_LOOK_S)
-    assert decide(errand, seen(GRACE_S - 1, is_busy=True)).look_at == NOW + GRACE_S
-    assert decide(errand, seen(GRACE_S, is_busy=True)).act
-    assert decide(errand, seen(11)).act
+@pytest.mark.parametrize("kind", [ActionKind.START, ActionKind.STOP])
+def test_a_busy_agent_gets_its_grace(kind: ActionKind) -> None:
+    action = replace(START, kind=kind)
+    assert decide(action, seen(10, is_busy=True)) == ActionStep(action, look_at=NOW + 10 + BUSY_LOOK_S)
+    assert decide(action, seen(GRACE_S - 1, is_busy=True)).look_at == NOW + GRACE_S
+    assert decide(action, seen(GRACE_S, is_busy=True)).act
+    assert decide(action, seen(11)).act
 
 
-@pytest.mark.parametrize("what", [ActionKind.START, ActionKind.STOP])
-def test_nobody_is_waited_for_where_a_person_asked_or_no_grace_is_given(what: ActionKind) -> None:
-    assert decide(replace(START, what=what, at_once=True), seen(is_busy=True)).act
-    assert decide(replace(START, what=what), seen(is_busy=True, grace_s=0.0)).act
+@pytest.mark.parametrize("kind", [ActionKind.START, ActionKind.STOP])
+def test_a_busy_agent_gets_no_grace_where_a_person_asked_or_none_is_declared(kind: ActionKind) -> None:
+    assert decide(replace(START, kind=kind, at_once=True), seen(is_busy=True)).act
+    assert decide(replace(START, kind=kind), seen(is_busy=True, grace_s=0.0)).act
 
 
-@pytest.mark.parametrize("what", [ActionKind.TELL, ActionKind.RUN])
-def test_what_ends_no_session_needs_no_grace(what: ActionKind) -> None:
-    assert decide(replace(START, what=what), seen(is_busy=True)).act
+@pytest.mark.parametrize("kind", [ActionKind.TELL, ActionKind.RUN])
+def test_an_action_that_ends_no_session_gives_no_grace(kind: ActionKind) -> None:
+    assert decide(replace(START, kind=kind), seen(is_busy=True)).act
 
 
-def test_what_comes_after_the_others_waits_for_them() -> None:
-    run = replace(START, what=ActionKind.RUN, roles=())
+def test_the_agent_of_on_complete_waits_for_the_other_actions() -> None:
+    run = replace(START, kind=ActionKind.RUN, roles=())
     assert decide(run, seen(9e9, others_done=False)) == ActionStep(run)
     assert decide(run, seen()).act
 
@@ -70,72 +70,76 @@ def test_what_comes_after_the_others_waits_for_them() -> None:
 # --- once ---
 
 
-def test_what_was_asked_for_is_not_asked_for_again() -> None:
-    assert (ASKED.asked, ASKED.asked_at, ASKED.tries) == ("c1", NOW, 1)
-    for seconds in (0, 60, LOST_AFTER_S - 1):
+def test_an_action_under_way_is_not_asked_for_again() -> None:
+    assert (ASKED.command_id, ASKED.asked_at, ASKED.tries) == ("c1", NOW, 1)
+    for seconds in (0, 60, COMMAND_LOST_AFTER_S - 1):
         assert decide(ASKED, seen(seconds)) == ActionStep(ASKED)
 
 
-def test_what_was_done_is_over() -> None:
+def test_an_action_that_is_done_is_over() -> None:
     step = decide(ASKED, seen(5, reply=reply()))
-    assert (step.succeeded, step.act, step.after.done, step.after.asked) == (True, False, True, "")
+    assert (step.succeeded, step.act, step.after.done, step.after.command_id) == (True, False, True, "")
     for later in (seen(6), seen(9e9, is_busy=True), seen(7, reply=reply(ok=False))):
         assert decide(step.after, later) == ActionStep(step.after)
 
 
-def test_what_nobody_ever_answered_is_asked_for_again() -> None:
-    lost = decide(ASKED, seen(LOST_AFTER_S))
-    assert (lost.act, lost.after.asked, lost.look_at) == (False, "", NOW + LOST_AFTER_S)
-    assert decide(lost.after, seen(LOST_AFTER_S)).act
+def test_a_command_that_was_never_answered_is_sent_again() -> None:
+    lost = decide(ASKED, seen(COMMAND_LOST_AFTER_S))
+    assert (lost.act, lost.after.command_id, lost.look_at) == (False, "", NOW + COMMAND_LOST_AFTER_S)
+    assert decide(lost.after, seen(COMMAND_LOST_AFTER_S)).act
 
 
 @pytest.mark.parametrize("back", [0.01, 1.0, 60.0])
-def test_a_clock_that_is_set_back_a_little_starts_nobody_twice(back: float) -> None:
+def test_no_agent_is_started_twice_when_the_clock_is_set_back_a_little(back: float) -> None:
     assert decide(ASKED, seen(-back)) == ActionStep(ASKED)
 
 
 # --- failures ---
 
 
-def test_a_failure_is_told_and_tried_again_later_each_time() -> None:
-    errand, now, waits, tells = START, 0.0, [], []
+def test_a_failure_is_reported_once_and_retried_with_backoff() -> None:
+    action, now, waits, tells = START, 0.0, [], []
     for number in range(10):
-        assert decide(errand, seen(now)).act
-        errand = asked(errand, f"c{number}", NOW + now)
-        step = decide(errand, seen(now, reply=reply(ok=False, said="no such model")))
+        assert decide(action, seen(now)).act
+        action = asked(action, f"c{number}", NOW + now)
+        step = decide(action, seen(now, reply=reply(ok=False, said="no such model")))
         assert not step.after.done
         assert step.look_at == step.after.not_before
         early = decide(step.after, seen(step.after.not_before - NOW - 0.01))
         assert (early.act, early.look_at) == (False, step.after.not_before)
         waits.append(step.after.not_before - NOW - now)
         tells.append(step.failure)
-        errand, now = step.after, now + waits[-1]
-    assert waits[:4] == [FIRST_WAIT_S, FIRST_WAIT_S * 2, FIRST_WAIT_S * 4, FIRST_WAIT_S * 8]
-    assert waits[-1] == LONGEST_WAIT_S
+        action, now = step.after, now + waits[-1]
+    assert waits[:4] == [FIRST_RETRY_S, FIRST_RETRY_S * 2, FIRST_RETRY_S * 4, FIRST_RETRY_S * 8]
+    assert waits[-1] == LONGEST_RETRY_S
     assert tells == ["no such model", *[""] * 9]
 
 
-def test_a_failure_for_another_reason_is_told_again() -> None:
+def test_a_failure_for_another_reason_is_reported_again() -> None:
     reasons = ["a", "a", "b", "b", "a"]
-    errand, tells = ASKED, []
+    action, tells = ASKED, []
     for reason in reasons:
-        step = decide(asked(errand, "c", NOW), seen(reply=reply(ok=False, said=reason)))
-        errand = step.after
+        step = decide(asked(action, "c", NOW), seen(reply=reply(ok=False, said=reason)))
+        action = step.after
         tells.append(step.failure)
     assert tells == ["a", "", "b", "", "a"]
 
 
-def test_what_could_not_even_be_asked_for_fails_in_the_same_way() -> None:
+def test_an_action_that_could_not_be_asked_for_fails_in_the_same_way() -> None:
     first = failed(asked(START, "", NOW), "the template can't be read", NOW)
-    assert (first.failure, first.look_at, first.after.asked) == ("the template can't be read", NOW + FIRST_WAIT_S, "")
+    assert (first.failure, first.look_at, first.after.command_id) == (
+        "the template can't be read",
+        NOW + FIRST_RETRY_S,
+        "",
+    )
     again = failed(asked(first.after, "", NOW), "the template can't be read", NOW)
-    assert (again.failure, again.look_at) == ("", NOW + FIRST_WAIT_S * 2)
+    assert (again.failure, again.look_at) == ("", NOW + FIRST_RETRY_S * 2)
 
 
 @given(st.integers(0, 10_000), st.floats(0, 1e10))
-def test_however_often_it_failed_it_is_tried_again_within_bounds(tries: int, now: float) -> None:
+def test_however_often_an_action_failed_it_is_retried_within_bounds(tries: int, now: float) -> None:
     step = failed(replace(ASKED, tries=tries), "x", now)
-    assert now + FIRST_WAIT_S <= step.after.not_before <= now + LONGEST_WAIT_S
+    assert now + FIRST_RETRY_S <= step.after.not_before <= now + LONGEST_RETRY_S
 
 
 # --- over a whole life ---
@@ -144,22 +148,22 @@ LOOK = st.tuples(st.floats(0, 400), st.booleans(), st.sampled_from(["ok", "refus
 
 
 @given(st.sampled_from(list(ActionKind)), st.booleans(), st.lists(LOOK, max_size=60))
-def test_it_is_never_asked_for_while_an_answer_is_out_nor_after_it_is_done(
-    what: ActionKind, at_once: bool, life: list[tuple[float, bool, str, bool]]
+def test_no_action_is_repeated_while_a_command_is_open_or_after_it_is_done(
+    kind: ActionKind, at_once: bool, life: list[tuple[float, bool, str, bool]]
 ) -> None:
-    errand, now, successes, out = replace(START, what=what, at_once=at_once), 0.0, 0, False
+    action, now, successes, out = replace(START, kind=kind, at_once=at_once), 0.0, 0, False
     for passes, is_busy, answer, restarts in life:
         now += passes
         given_reply = reply(ok=answer == "ok") if out and answer != "none" else None
-        step = decide(errand, seen(now, is_busy=is_busy, reply=given_reply))
+        step = decide(action, seen(now, is_busy=is_busy, reply=given_reply))
         out = out and given_reply is None
         successes += step.succeeded
-        errand = step.after
+        action = step.after
         if step.act:
             assert not out
             assert not successes
-            errand, out = asked(errand, "c", NOW + now), True
+            action, out = asked(action, "c", NOW + now), True
         if restarts:
-            errand = PhaseAction.read(json.loads(json.dumps(errand.document())))
-    assert errand.done == (successes == 1)
+            (action,) = read_back(ACTIONS, (action,))
+    assert action.done == (successes == 1)
     assert successes <= 1

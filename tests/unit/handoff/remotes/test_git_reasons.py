@@ -1,4 +1,4 @@
-"""What is told of git's complaints: the line that says what went wrong, and no secret."""
+"""The reason in git's messages: the line that says what went wrong, and no secret."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ from services.handoff.remotes.git import REASON_CHARACTERS, reason_in
         ("fatal: Could not read from remote repository.\n", "fatal: Could not read from remote repository."),
     ],
 )
-def test_the_line_that_says_what_went_wrong_is_told(complaints: str, reason: str) -> None:
+def test_the_reason_is_the_line_that_says_what_went_wrong(complaints: str, reason: str) -> None:
     assert reason_in(complaints) == reason
 
 
@@ -44,18 +44,18 @@ def test_the_line_that_says_what_went_wrong_is_told(complaints: str, reason: str
 @pytest.mark.parametrize(
     "said", ["fatal: unable to access '{}': 403", "remote: no {} and {}", "fatal: {}", "error: <{}>"]
 )
-def test_no_secret_of_an_address_is_told(secret: str, who: str, said: str) -> None:
+def test_no_secret_of_an_address_is_shown(secret: str, who: str, said: str) -> None:
     url = f"https://{who.format(secret)}example.org/app.git"
     told = reason_in(said.replace("{}", url))
     assert secret not in told
     assert "https://example.org/app.git" in told
 
 
-def test_a_secret_with_an_at_sign_in_it_is_not_told_in_part() -> None:
+def test_a_secret_with_an_at_sign_in_it_is_not_shown_in_part() -> None:
     assert reason_in("fatal: https://ada:pass@word@example.org/app.git") == "fatal: https://example.org/app.git"
 
 
-def test_a_secret_is_not_told_where_a_reason_is_cut() -> None:
+def test_a_secret_is_not_shown_where_a_reason_is_cut() -> None:
     for before in range(REASON_CHARACTERS - 40, REASON_CHARACTERS):
         told = reason_in(f"fatal: {'x' * before} https://ada:hunter2@example.org/app.git")
         assert "hun" not in told
@@ -63,7 +63,7 @@ def test_a_secret_is_not_told_where_a_reason_is_cut() -> None:
 
 
 @given(st.text())
-def test_a_reason_is_one_line_and_is_always_there(complaints: str) -> None:
+def test_a_reason_is_always_one_line(complaints: str) -> None:
     told = reason_in(complaints)
     assert 0 < len(told) <= REASON_CHARACTERS
     assert "\n" not in told

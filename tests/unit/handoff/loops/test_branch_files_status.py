@@ -1,4 +1,4 @@
-"""Which lines of a status file end a phase: those that somebody meant, and none that only show how it is written."""
+"""Which lines of a status file are done lines: no templates, quotes, examples or comments."""
 
 import re
 
@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.handoff.loops.branch_files import LONGEST_LINE, StatusFile, read_status
+from services.handoff.loops.branch_files import LINE_CHARACTERS_AT_MOST, StatusFile, read_status
 
 DONE = r"^STATUS: DONE\b"
 LINE = "STATUS: DONE"
 
 
-def markers(text: str, done: str = DONE) -> tuple[str, ...]:
-    return read_status(text, done).markers
+def done_lines(text: str, done: str = DONE) -> tuple[str, ...]:
+    return read_status(text, done).done_lines
 
 
 # --- what counts ---
@@ -73,7 +73,7 @@ def test_a_line_that_somebody_wrote_counts(line: str) -> None:
 )
 def test_a_line_with_a_placeholder_is_refused_and_says_why(more: str, why: str) -> None:
     status = read_status(f"{LINE} {more}\n", DONE)
-    assert status.markers == ()
+    assert status.done_lines == ()
     ((line, said),) = status.refused
     assert line == f"{LINE} {more}"
     assert why in said
@@ -83,47 +83,47 @@ def test_a_line_with_a_placeholder_is_refused_and_says_why(more: str, why: str) 
     ("line", "done"),
     [("STATUS: DONE, and CI/CD is green", DONE), ("| STATUS | DONE |", r"^\| STATUS +\| DONE +\|")],
 )
-def test_what_is_no_choice_of_what_to_say_counts(line: str, done: str) -> None:
-    assert markers(f"{line}\n", done) == (line,)
+def test_a_slash_or_a_table_is_no_choice(line: str, done: str) -> None:
+    assert done_lines(f"{line}\n", done) == (line,)
 
 
 @pytest.mark.parametrize(
     ("line", "counts"),
     [("DONE: 1a2b", True), ("DONE:   ", False), ("DONE:", False), ("DONE", True)],
 )
-def test_a_group_that_took_nothing_is_a_blank_and_one_that_took_no_part_is_none(line: str, counts: bool) -> None:
+def test_a_named_group_that_matched_nothing_is_a_blank_unless_it_is_optional(line: str, counts: bool) -> None:
     status = read_status(line, r"^DONE(?::(?P<proof>.*))?$")
-    assert bool(status.markers) is counts
+    assert bool(status.done_lines) is counts
     assert status.refused == (() if counts else (("DONE:", "a blank to be filled in"),))
 
 
 @pytest.mark.parametrize("done", [r"DONE(\s|$)", r"DONE(\.|$)", r"DONE()"])
-def test_a_group_without_a_name_is_only_for_the_expression(done: str) -> None:
-    assert markers(LINE, done) == (LINE,)
+def test_a_group_without_a_name_is_never_a_blank(done: str) -> None:
+    assert done_lines(LINE, done) == (LINE,)
 
 
 @pytest.mark.parametrize("more", ["with no TODO left", "see main...feature", "by <ada@example.org>"])
-def test_words_that_only_look_like_a_template_count(more: str) -> None:
-    assert markers(f"{LINE}, {more}") == (f"{LINE}, {more}",)
+def test_words_that_only_look_like_a_placeholder_count(more: str) -> None:
+    assert done_lines(f"{LINE}, {more}") == (f"{LINE}, {more}",)
 
 
-def test_a_template_beside_a_line_that_counts_takes_nothing_from_it() -> None:
+def test_a_template_line_beside_a_done_line_does_not_matter() -> None:
     status = read_status(f"{LINE} at <sha>\n{LINE} at 1a2b\n", DONE)
-    assert status.markers == (f"{LINE} at 1a2b",)
+    assert status.done_lines == (f"{LINE} at 1a2b",)
     assert [line for line, _ in status.refused] == [f"{LINE} at <sha>"]
 
 
-def test_a_placeholder_in_another_line_is_nothing_to_it() -> None:
-    assert markers(f"Reviewer: <name>\n{LINE}\nNext: TBD\n") == (LINE,)
+def test_a_placeholder_in_another_line_does_not_matter() -> None:
+    assert done_lines(f"Reviewer: <name>\n{LINE}\nNext: TBD\n") == (LINE,)
 
 
-def test_a_line_that_stands_there_twice_is_one() -> None:
-    assert markers(f"{LINE}\n{LINE}  \n{LINE} again\n") == (LINE, f"{LINE} again")
+def test_a_line_that_is_repeated_counts_once() -> None:
+    assert done_lines(f"{LINE}\n{LINE}  \n{LINE} again\n") == (LINE, f"{LINE} again")
 
 
-def test_what_the_lines_are_is_up_to_the_fleet_file() -> None:
-    assert markers("- phase 2: finished\n", r"(?i)phase 2: FINISHED") == ("- phase 2: finished",)
-    assert markers(f"{LINE}\n", r"^PHASE DONE") == ()
+def test_the_fleet_file_says_which_lines_are_done_lines() -> None:
+    assert done_lines("- phase 2: finished\n", r"(?i)phase 2: FINISHED") == ("- phase 2: finished",)
+    assert done_lines(f"{LINE}\n", r"^PHASE DONE") == ()
 
 
 # --- what is shown and not said ---
@@ -149,14 +149,14 @@ def test_what_the_lines_are_is_up_to_the_fleet_file() -> None:
         (f"    ```\n{LINE}\n", True),
     ],
 )
-def test_what_is_fenced_is_an_example(text: str, counts: bool) -> None:
-    assert bool(markers(text)) is counts
-    assert bool(markers(text.replace("\n", "\r\n"))) is counts
+def test_a_fenced_line_does_not_count(text: str, counts: bool) -> None:
+    assert bool(done_lines(text)) is counts
+    assert bool(done_lines(text.replace("\n", "\r\n"))) is counts
 
 
-def test_code_within_a_line_is_no_fence() -> None:
+def test_inline_code_is_no_fence() -> None:
     """A fence of backticks has none behind it."""
-    assert markers(f"```make test``` passes.\n\n{LINE}\n") == (LINE,)
+    assert done_lines(f"```make test``` passes.\n\n{LINE}\n") == (LINE,)
 
 
 @pytest.mark.parametrize(
@@ -174,24 +174,24 @@ def test_code_within_a_line_is_no_fence() -> None:
         (f"<!- {LINE} ->\n{LINE}", True),
     ],
 )
-def test_what_is_commented_out_is_not_said(text: str, counts: bool) -> None:
-    assert bool(markers(text)) is counts
-    assert bool(markers(text.replace("\n", "\r\n"))) is counts
+def test_a_commented_out_line_does_not_count(text: str, counts: bool) -> None:
+    assert bool(done_lines(text)) is counts
+    assert bool(done_lines(text.replace("\n", "\r\n"))) is counts
 
 
 def test_lines_around_a_comment_stay_apart() -> None:
-    assert markers("STATUS: <!--\n-->DONE\n") == ()
-    assert markers(f"not yet<!-- a\nb -->{LINE}\n") == (LINE,)
+    assert done_lines("STATUS: <!--\n-->DONE\n") == ()
+    assert done_lines(f"not yet<!-- a\nb -->{LINE}\n") == (LINE,)
 
 
-def test_a_comment_that_begins_in_an_example_is_no_comment() -> None:
+def test_a_comment_that_begins_inside_a_fence_is_no_comment() -> None:
     """Else all that follows it would be one, and the phase would never end."""
-    assert markers(f"```html\n<!-- a heading\n```\n\n{LINE}\n") == (LINE,)
+    assert done_lines(f"```html\n<!-- a heading\n```\n\n{LINE}\n") == (LINE,)
 
 
 @pytest.mark.parametrize("quote", ["> ", ">", "  > ", "> > ", "\t> "])
-def test_what_is_quoted_is_not_said(quote: str) -> None:
-    assert markers(f"{quote}{LINE}\n", r"STATUS: DONE") == ()
+def test_a_quoted_line_does_not_count(quote: str) -> None:
+    assert done_lines(f"{quote}{LINE}\n", r"STATUS: DONE") == ()
 
 
 # --- files as they come ---
@@ -199,24 +199,24 @@ def test_what_is_quoted_is_not_said(quote: str) -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "  \r\n", ""])
 def test_how_a_line_ends_does_not_matter(end: str) -> None:
-    assert markers(f"{LINE}{end}", r"^STATUS: DONE$") == (LINE,)
+    assert done_lines(f"{LINE}{end}", r"^STATUS: DONE$") == (LINE,)
 
 
-def test_a_mark_of_the_encoding_before_the_first_line_does_not_hide_it() -> None:
+def test_a_byte_order_mark_does_not_hide_the_first_line() -> None:
     """Editors on Windows write one."""
-    assert markers(f"\ufeff{LINE}\n") == (LINE,)
+    assert done_lines(f"\ufeff{LINE}\n") == (LINE,)
 
 
 def test_a_huge_line_is_cut() -> None:
-    (line,) = markers(f"{LINE} {'A-' * 500_000}\n")
-    assert len(line) == LONGEST_LINE
+    (line,) = done_lines(f"{LINE} {'A-' * 500_000}\n")
+    assert len(line) == LINE_CHARACTERS_AT_MOST
 
 
 @pytest.mark.parametrize("shape", ["<", "[", "{", "A|", "A-", "_?", "<a@", f"{LINE} A-A/ "])
-def test_no_line_takes_long_to_judge(shape: str) -> None:
+def test_no_line_takes_long_to_read(shape: str) -> None:
     """What goes wrong with regular expressions takes longer than the time that a test has."""
     status = read_status(f"{LINE} {shape * 20_000}\n" * 20, DONE)
-    assert len(status.markers) + len(status.refused) == 1
+    assert len(status.done_lines) + len(status.refused) == 1
 
 
 PIECES = st.sampled_from(
@@ -226,22 +226,22 @@ TEXTS = st.text() | st.lists(PIECES | st.text(max_size=3)).map("".join)
 
 
 @given(TEXTS)
-def test_no_text_is_too_odd_and_each_line_is_judged_once(text: str) -> None:
+def test_odd_texts_never_raise_and_each_line_counts_or_is_refused(text: str) -> None:
     status = read_status(text, r"(?i)done")
     refused = [line for line, _ in status.refused]
-    assert not {*status.markers} & {*refused}
-    assert all(re.search(r"(?i)done", line) and "\n" not in line for line in [*status.markers, *refused])
+    assert not {*status.done_lines} & {*refused}
+    assert all(re.search(r"(?i)done", line) and "\n" not in line for line in [*status.done_lines, *refused])
     assert all(why for _, why in status.refused)
 
 
 @given(TEXTS)
-def test_whatever_is_fenced_says_nothing(text: str) -> None:
+def test_no_fenced_text_has_a_done_line(text: str) -> None:
     fence = "`" * (text.count("`") + 3)
-    assert markers(f"{fence}\n{text.replace('<!--', '')}\n{LINE}") == ()
+    assert done_lines(f"{fence}\n{text.replace('<!--', '')}\n{LINE}") == ()
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="\n\r"), max_size=50))
-def test_a_line_does_not_depend_on_those_that_stay_plain(other: str) -> None:
+def test_a_done_line_does_not_depend_on_plain_lines_around_it(other: str) -> None:
     if other.lstrip().startswith(("```", "~~~")) or "<!--" in other:
         return
-    assert LINE in markers(f"{other}\n{LINE}\n{other}")
+    assert LINE in done_lines(f"{other}\n{LINE}\n{other}")

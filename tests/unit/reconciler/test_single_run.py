@@ -1,13 +1,17 @@
-"""A dry run decides by a copy of the journal, and touches nothing of the original."""
+"""A dry run reads a copy of the journal and leaves the original untouched."""
 
 import sqlite3
 from pathlib import Path
 
 import pytest
 
-from services.reconciler.once import copy_journal
+from services.reconciler.single_run import copy_journal, dry_turn
+from shared.contract.commands import Adopt
+from shared.contract.topics import Space
 from shared.errors import MusterError
 from shared.messaging.journal import Journal
+from tests.fakes.peers import Peer
+from tests.unit.reconciler.samples import NOW
 
 
 def state_of(directory: Path) -> dict[str, tuple[int, bytes]]:
@@ -30,7 +34,7 @@ def crashed(directory: Path) -> Path:
 
 
 @pytest.mark.parametrize("shared_memory", [True, False])
-def test_a_log_that_was_left_over_is_read_and_not_touched(tmp_path: Path, shared_memory: bool) -> None:
+def test_a_write_ahead_log_that_was_left_over_is_read_and_not_touched(tmp_path: Path, shared_memory: bool) -> None:
     journal = crashed(tmp_path)
     if not shared_memory:
         journal.with_name("journal.db-shm").unlink()
@@ -56,9 +60,7 @@ def test_a_journal_in_use_is_copied_with_all_that_was_written(tmp_path: Path) ->
     journal.close()
 
 
-def test_a_copy_of_which_the_log_was_begun_anew_meanwhile_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_is_made_again_when_a_new_log_began_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "journal.db"
     journal = Journal(path, "registrar")
     copies = []
@@ -87,7 +89,20 @@ def test_where_there_is_no_journal_there_is_no_copy(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_journal_that_can_not_be_read_is_told(tmp_path: Path) -> None:
+def test_a_journal_that_can_not_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "journal.db").mkdir()
     with pytest.raises(MusterError, match="can't be read"):
         copy_journal(tmp_path / "journal.db", tmp_path / "copy.db")
+
+
+def test_a_dry_run_reads_what_the_spawner_answered(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.db", "reconciler")
+    spawner = Peer(tmp_path / "journal.db", "spawner", Space("box"))
+    command = Adopt(agent="work", session="work", id="r1")
+    spawner.is_asked(command, NOW)
+    assert dry_turn(journal).reply_to("r1") is None
+    spawner.answer(command, "refused", time=NOW)
+    reply = dry_turn(journal).reply_to("r1")
+    assert (reply.code if reply is not None else "") == "refused"
+    journal.close()
+    spawner.close()

@@ -1,4 +1,4 @@
-"""How a record compares with what is seen of its agent."""
+"""How a record compares with what was observed of its agent."""
 
 from pathlib import Path
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from services.reconciler import classification as table
-from services.reconciler.classification import Drift, drifts_of, unregistered
-from services.reconciler.comparison import (
-    Company,
+from services.reconciler.classification import (
     Comparison,
     ConversationState,
+    ConversationUse,
+    Drift,
     Examination,
     Observation,
     PlaceState,
@@ -19,14 +19,16 @@ from services.reconciler.comparison import (
     SessionState,
     TranscriptFile,
     aspects,
+    drifts_of,
     recorded,
     shared_conversations,
+    unregistered,
 )
 from shared.agents.identity import ConversationIdentity
 from shared.contract.events.drift import DuplicateId, Identified, Moved, StaleId, WrongBackend
 from shared.contract.states import Status
 from shared.system.tmux import Pane
-from tests.unit.reconciler.samples import pane, record, sight
+from tests.unit.reconciler.samples import observation, pane, record
 
 
 @pytest.mark.parametrize("status", Status)
@@ -46,7 +48,7 @@ def test_a_status_is_running_or_ended(status: Status) -> None:
         (pane(None), SessionState.OTHER),
     ],
 )
-def test_what_tmux_shows_is_told_by_the_spawn_stamp(found: Pane | None, says: SessionState) -> None:
+def test_the_recorded_session_is_recognised_by_its_spawn_stamp(found: Pane | None, says: SessionState) -> None:
     assert aspects(record(), Observation(found))[0] is says
 
 
@@ -67,8 +69,8 @@ def test_a_drift_is_where_record_and_world_differ(status: Status, found: Pane | 
     assert drifts_of(Comparison("builder", about, Observation(found))) == drifts
 
 
-def test_a_session_that_nobody_recorded() -> None:
-    assert drifts_of(Comparison("builder", None, sight())) == [table.UNREGISTERED]
+def test_a_session_without_a_record_is_unregistered() -> None:
+    assert drifts_of(Comparison("builder", None, observation())) == [table.UNREGISTERED]
     event = unregistered("builder", pane(), "claude", ConversationIdentity("c1", workspace=Path("/else")))
     assert (event.spawn, event.workspace, event.conversation, event.adopts) == ("s1", "/else", "c1", False)
     assert unregistered("builder", pane(None), "claude", None).workspace == "/work"
@@ -101,22 +103,22 @@ KNOWN: dict[str, Any] = {"conversation": "c1", "transcript": "/t/c1.jsonl"}
         ({"conversation": "c1"}, None, TranscriptFile.GONE, ConversationState.UNKNOWN),  # it never was there
     ],
 )
-def test_what_the_agents_own_files_say(
+def test_the_conversation_is_compared_by_the_agents_own_files(
     known: dict[str, Any], identity: ConversationIdentity | None, transcript: TranscriptFile, says: ConversationState
 ) -> None:
-    seen = aspects(record(**known), sight(identity=identity, transcript=transcript))
+    seen = aspects(record(**known), observation(identity=identity, transcript=transcript))
     assert [aspect for aspect in seen if isinstance(aspect, ConversationState)] == [says]
 
 
-def test_a_conversation_that_appeared_is_told_with_its_file_and_what_was_before() -> None:
-    event = table.IDENTIFIED.build(Comparison("builder", record(conversation="c0"), sight(identity=C1)))
+def test_a_new_conversation_is_reported_with_its_file_and_the_previous_one() -> None:
+    event = table.IDENTIFIED.build(Comparison("builder", record(conversation="c0"), observation(identity=C1)))
     assert event == Identified(agent="builder", spawn="s1", conversation="c1", transcript="/t/c1.jsonl", previous="c0")
-    same = table.IDENTIFIED.build(Comparison("builder", record(conversation="c1"), sight(identity=C1)))
+    same = table.IDENTIFIED.build(Comparison("builder", record(conversation="c1"), observation(identity=C1)))
     assert isinstance(same, Identified)
     assert same.previous is None
 
 
-def test_a_conversation_of_an_ended_agent_may_be_kept_elsewhere_or_gone() -> None:
+def test_the_conversation_of_an_ended_agent_may_have_moved_or_be_gone() -> None:
     ended = record(Status.EXITED, **KNOWN)
     moved = Observation(None, transcript=TranscriptFile.THERE, moved_to=Path("/other/c1.jsonl"))
     assert drifts_of(Comparison("builder", ended, moved)) == [table.IDENTIFIED]
@@ -130,36 +132,36 @@ def test_a_conversation_of_an_ended_agent_may_be_kept_elsewhere_or_gone() -> Non
     )
 
 
-def test_agents_on_one_conversation_are_told_of_each_other() -> None:
+def test_agents_on_one_conversation_are_reported_with_the_others() -> None:
     records = {
         "a": record(),
         "b": record(spawn="s2", conversation="c1"),
         "c": record(),
         "d": record(Status.EXITED, **KNOWN),
     }
-    sights = {
-        "a": sight(identity=C1),
-        "b": sight(pane("s2")),
-        "c": sight(identity=ConversationIdentity("c9")),
-        "d": sight(),
+    observations = {
+        "a": observation(identity=C1),
+        "b": observation(pane("s2")),
+        "c": observation(identity=ConversationIdentity("c9")),
+        "d": observation(),
     }
-    shared = shared_conversations(records, sights)
+    shared = shared_conversations(records, observations)
     assert shared == {"a": ["b"], "b": ["a"]}
-    assert Company.SHARED in aspects(records["a"], sights["a"], shared["a"])
-    event = table.DUPLICATE_ID.build(Comparison("a", records["a"], sights["a"], tuple(shared["a"])))
+    assert ConversationUse.SHARED in aspects(records["a"], observations["a"], shared["a"])
+    event = table.DUPLICATE_ID.build(Comparison("a", records["a"], observations["a"], tuple(shared["a"])))
     assert event == DuplicateId(agent="a", spawn="s1", conversation="c1", others=["b"])
 
 
-def test_who_left_a_shell_behind_shares_no_conversation() -> None:
+def test_an_agent_that_left_a_shell_behind_shares_no_conversation() -> None:
     records = {"a": record(conversation="c1"), "b": record(spawn="s2", conversation="c1")}
     left = Observation(pane(command="bash"), Examination(runs_its_backend=False))
-    assert shared_conversations(records, {"a": left, "b": sight(pane("s2"))}) == {}
+    assert shared_conversations(records, {"a": left, "b": observation(pane("s2"))}) == {}
     unknown = Observation(pane(), Examination())
-    assert shared_conversations(records, {"a": unknown, "b": sight(pane("s2"))}) == {"a": ["b"], "b": ["a"]}
+    assert shared_conversations(records, {"a": unknown, "b": observation(pane("s2"))}) == {"a": ["b"], "b": ["a"]}
 
 
 def test_agents_without_a_conversation_share_none() -> None:
-    assert shared_conversations({"a": record(), "b": record()}, {"a": sight(), "b": sight()}) == {}
+    assert shared_conversations({"a": record(), "b": record()}, {"a": observation(), "b": observation()}) == {}
 
 
 # --- program and place ---
@@ -168,27 +170,27 @@ def test_agents_without_a_conversation_share_none() -> None:
 @pytest.mark.parametrize(
     ("runs", "says"), [(True, ProgramState.RIGHT), (False, ProgramState.WRONG), (None, ProgramState.UNKNOWN)]
 )
-def test_what_runs_in_the_pane(runs: bool | None, says: ProgramState) -> None:
+def test_the_program_in_the_pane_is_right_wrong_or_unknown(runs: bool | None, says: ProgramState) -> None:
     seen = aspects(record(), Observation(pane(), Examination(runs_its_backend=runs)))
     assert says in seen
 
 
-def test_a_shell_that_an_agent_left_behind_is_told_with_its_name() -> None:
+def test_a_shell_that_an_agent_left_behind_is_reported_with_its_name() -> None:
     left = Observation(pane(command="bash"), Examination(runs_its_backend=False))
     assert table.WRONG_BACKEND.build(Comparison("builder", record(), left)) == WrongBackend(
         agent="builder", spawn="s1", expected="claude", found=None, command="bash"
     )
 
 
-def test_nothing_of_the_inside_is_compared_once_it_has_ended() -> None:
+def test_a_dead_pane_is_not_compared_further() -> None:
     wrong = Examination(runs_its_backend=False)
     assert drifts_of(Comparison("builder", record(), Observation(pane(dead=True), wrong))) == [table.PANE_DEAD]
 
 
-def test_a_session_with_another_name_or_an_agent_in_another_directory_moved(tmp_path: Path) -> None:
-    renamed = sight(pane(session="other"))
+def test_a_renamed_session_and_an_agent_in_another_directory_have_moved(tmp_path: Path) -> None:
+    renamed = observation(pane(session="other"))
     assert PlaceState.MOVED in aspects(record(), renamed)
-    elsewhere = sight(identity=ConversationIdentity("c1", workspace=tmp_path / "b"))
+    elsewhere = observation(identity=ConversationIdentity("c1", workspace=tmp_path / "b"))
     about = record(workspace=str(tmp_path / "a"), conversation="c1")
     assert PlaceState.MOVED in aspects(about, elsewhere)
     assert table.MOVED.build(Comparison("builder", about, elsewhere)) == Moved(
@@ -205,4 +207,4 @@ def test_a_directory_by_another_name_is_the_same_place(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "a")
     about = record(workspace=str(tmp_path / "link"))
-    assert PlaceState.SAME in aspects(about, sight(identity=ConversationIdentity("c1", workspace=tmp_path / "a")))
+    assert PlaceState.SAME in aspects(about, observation(identity=ConversationIdentity("c1", workspace=tmp_path / "a")))

@@ -1,4 +1,4 @@
-"""A drift waits for whoever may explain it, and not for ever."""
+"""A drift waits for commands and events that may explain it, but not for ever."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -8,7 +8,7 @@ import pytest
 
 from services.reconciler import classification as table
 from services.reconciler.classification import Drift
-from services.reconciler.reporting import GRACE, PATIENCE, Explanations
+from services.reconciler.service import RECORD_FOLLOWS_WITHIN, WAITS_AT_MOST, Explanations
 from shared.contract.commands import WAITS_AT_MOST_S, Stop
 from shared.contract.events.lifecycle import AgentSpawned
 from shared.contract.topics import Space
@@ -27,7 +27,7 @@ class Host:
     def __init__(self, path: Path) -> None:
         self.spawner, self.registrar = (Peer(path, service, SPACE) for service in ("spawner", "registrar"))
         self.journal = Journal(path, "reconciler")
-        self.patience = Explanations(self.journal, SPACE)
+        self.explanations = Explanations(self.journal, SPACE)
         self.now = NOW
 
     def waits(
@@ -35,8 +35,8 @@ class Host:
     ) -> str:
         turn = Turn("reconciler", self.now, poll=False, events=[], commands=[], memory=Memory({}))
         if begins:
-            self.patience.begin()
-        found = self.patience.waits(turn, kind, agent, "s1", pane(created=int(created)))
+            self.explanations.begin()
+        found = self.explanations.awaited(turn, kind, agent, "s1", pane(created=int(created)))
         assert (turn.look_again is not None) is bool(found), "what waits is looked at again"
         return found
 
@@ -62,7 +62,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
         journal.close()
 
 
-def test_what_nobody_explains_is_told_at_once(host: Host) -> None:
+def test_a_drift_that_nothing_explains_is_reported_at_once(host: Host) -> None:
     assert host.waits() == ""
     host.told("builder")
     host.read()
@@ -70,19 +70,19 @@ def test_what_nobody_explains_is_told_at_once(host: Host) -> None:
 
 
 @pytest.mark.parametrize("answered", [False, True])
-def test_somebody_who_is_busy_with_the_agent_goes_first(host: Host, answered: bool) -> None:
+def test_a_drift_waits_for_a_command_about_its_agent(host: Host, answered: bool) -> None:
     host.asked("builder", answered=answered)
     assert host.waits() == "somebody is busy with the agent"
     assert host.waits(agent="other") == ""
-    host.now += GRACE + timedelta(seconds=1)
+    host.now += RECORD_FOLLOWS_WITHIN + timedelta(seconds=1)
     assert (host.waits() == "") is answered
 
 
-def test_a_command_that_nobody_carries_out_explains_nothing_for_long(host: Host) -> None:
+def test_a_drift_does_not_wait_long_for_an_open_command(host: Host) -> None:
     host.asked("builder", answered=False)
     host.now += timedelta(seconds=20)
     assert host.waits() == "somebody is busy with the agent"
-    host.now += PATIENCE - timedelta(seconds=1)
+    host.now += WAITS_AT_MOST - timedelta(seconds=1)
     assert host.waits() == "somebody is busy with the agent"
     host.now += timedelta(seconds=1)
     assert host.waits() == ""
@@ -94,16 +94,16 @@ def test_a_command_that_has_expired_explains_nothing(host: Host) -> None:
     assert host.waits() == ""
 
 
-def test_after_the_clock_was_set_back_what_was_done_in_the_future_explains_nothing(host: Host) -> None:
+def test_after_the_clock_was_set_back_answers_of_the_future_explain_nothing(host: Host) -> None:
     host.asked("builder", answered=True)
     host.now -= timedelta(minutes=50)
     assert host.waits() == ""
     assert "may follow" in host.waits(table.UNREGISTERED, created=NOW.timestamp()), "its session is no young one"
-    host.now += GRACE
+    host.now += RECORD_FOLLOWS_WITHIN
     assert host.waits(table.UNREGISTERED, created=NOW.timestamp()) == ""
 
 
-def test_an_answer_that_is_given_while_we_look_explains(host: Host) -> None:
+def test_an_answer_that_comes_while_we_look_explains_a_drift(host: Host) -> None:
     host.asked("builder", answered=True)
     host.now -= timedelta(seconds=0.1)
     assert host.waits() == "somebody is busy with the agent"
@@ -114,11 +114,11 @@ def test_a_drift_does_not_wait_longer_because_the_clock_was_set_back(host: Host)
     assert host.waits()
     host.now -= timedelta(hours=1)
     assert host.waits()
-    host.now += PATIENCE
+    host.now += WAITS_AT_MOST
     assert host.waits() == ""
 
 
-def test_what_was_told_of_the_agent_is_recorded_first(host: Host) -> None:
+def test_a_drift_waits_until_the_spawners_events_are_recorded(host: Host) -> None:
     host.told("builder")
     assert "not recorded yet" in host.waits()
     assert host.waits(agent="other") == "", "who was not spoken of is not waited for"
@@ -127,27 +127,27 @@ def test_what_was_told_of_the_agent_is_recorded_first(host: Host) -> None:
     assert host.waits() == ""
 
 
-def test_a_registrar_that_never_reads_is_not_waited_for_for_ever(host: Host) -> None:
+def test_a_drift_does_not_wait_for_ever_for_a_registrar_that_never_reads(host: Host) -> None:
     host.told("builder")
     assert host.waits()
-    host.now += PATIENCE - timedelta(seconds=1)
-    host.patience.forget(host.now)
+    host.now += WAITS_AT_MOST - timedelta(seconds=1)
+    host.explanations.forget_old(host.now)
     assert host.waits()
     host.now += timedelta(seconds=2)
     assert host.waits() == ""
 
 
-def test_a_session_that_was_just_made_is_told_of_by_who_made_it(host: Host) -> None:
+def test_a_session_that_was_just_made_is_left_to_the_service_that_made_it(host: Host) -> None:
     made = host.now.timestamp()
     assert "just been made" in host.waits(table.UNREGISTERED, created=made)
     host.now += timedelta(seconds=4)
     assert host.waits(table.UNREGISTERED, created=made) == ""
     assert "may follow" in host.waits(table.UNREGISTERED, "old")
-    host.now += GRACE
+    host.now += RECORD_FOLLOWS_WITHIN
     assert host.waits(table.UNREGISTERED, "old") == ""
 
 
 @pytest.mark.parametrize("kind", [table.IDENTIFIED, table.MOVED, table.STALE_ID])
-def test_what_no_command_explains_does_not_wait(host: Host, kind: Drift) -> None:
+def test_a_drift_that_no_command_can_explain_does_not_wait(host: Host, kind: Drift) -> None:
     host.asked("builder", answered=False)
     assert host.waits(kind) == ""
