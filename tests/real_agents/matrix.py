@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from services.monitor.evidence import EvidenceSource
+from shared.agents.evidence import EvidenceSource
 from shared.contract.states import Activity
 from tests.real_agents.cases import Case, cases
 from tests.real_agents.clis import CLIS, Claude, Cli
