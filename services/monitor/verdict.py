@@ -8,7 +8,7 @@ report that an agent asks for permission, and nothing when a person presses Esca
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from services.monitor.evidence import Evidence, EvidenceSource
+from shared.agents.evidence import Evidence, EvidenceSource
 from shared.contract.states import Activity
 
 SETTLES_S: Mapping[EvidenceSource, float] = {

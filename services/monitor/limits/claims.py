@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from itertools import islice
 
-from services.monitor.evidence import Evidence, EvidenceSource, LimitStatement
 from services.monitor.limits.reset_times import ResetTime, plain, read_reset
+from shared.agents.evidence import Evidence, EvidenceSource, LimitStatement
 from shared.contract.states import Activity
 
 LONGEST = 4_000

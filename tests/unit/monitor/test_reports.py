@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from registry import AgentRecord
-from services.monitor.evidence import EvidenceSource
-from services.monitor.reports import RECORDS_WITHIN_S, SHOWS_WITHIN_S, TOLD, ReportedQuestion, tell, tell_end
+from services.monitor.reports import DIALOG_WITHIN_S, RECORDED_WITHIN_S, REPORTS, ApprovalQuestion, report, report_end
 from services.monitor.verdict import Verdict
+from shared.agents.evidence import EvidenceSource
 from shared.contract.envelope import Event
 from shared.contract.events.activity import ApprovalNeeded, StatusChanged
 from shared.contract.states import Activity, Status
@@ -19,8 +19,8 @@ from tests.fakes.records import START
 from tests.unit.monitor.samples import NOW, record, turn, verdict
 
 WORKING, WAITING, ASKS = Activity.WORKING, Activity.WAITING, Activity.NEEDS_APPROVAL
-DIALOG = ReportedQuestion(NOW, "it asks", dialog="Do you allow this?", fingerprint="f1", shown_since=NOW)
-BARE = ReportedQuestion(NOW, "it asks", hook_at=7.0)
+DIALOG = ApprovalQuestion(NOW, "it asks", dialog="Do you allow this?", fingerprint="f1", shown_since=NOW)
+BARE = ApprovalQuestion(NOW, "it asks", hook_at=7.0)
 
 
 class Teller:
@@ -32,7 +32,7 @@ class Teller:
     def tell(
         self,
         says: Verdict,
-        question: ReportedQuestion | None = None,
+        question: ApprovalQuestion | None = None,
         *,
         now: float = NOW,
         spawn: str = "s1",
@@ -40,14 +40,14 @@ class Teller:
         record: AgentRecord | None = None,
     ) -> Turn:
         taken = turn(self.memory, now)
-        tell(taken, "builder", spawn, says, question, {}, record)
+        report(taken, "builder", spawn, says, question, {}, record)
         if commits:
             self.memory |= json.loads(json.dumps(taken.remembered))
         return taken
 
     def ends(self, *found: Any) -> list[Event]:
         taken = turn(self.memory, NOW)
-        tell_end(taken, "builder", *found)
+        report_end(taken, "builder", *found)
         self.memory = {key: kept for key, kept in (self.memory | taken.remembered).items() if kept is not None}
         return told(taken)
 
@@ -75,7 +75,7 @@ def teller() -> Teller:
 def test_a_change_is_told_once_with_all_that_decided_it(teller: Teller) -> None:
     says = verdict(WORKING, NOW - 3, EvidenceSource.HOOKS, rule="r1")
     taken = turn()
-    tell(taken, "builder", "s1", says, None, {"a1": WAITING})
+    report(taken, "builder", "s1", says, None, {"a1": WAITING})
     (event,) = told(taken)
     assert event == StatusChanged(
         agent="builder",
@@ -147,12 +147,12 @@ def test_a_question_waits_for_its_dialog_but_not_for_ever(teller: Teller) -> Non
     taken = teller.tell(verdict(ASKS), BARE)
     assert statuses(taken) == [(ASKS, None)]
     assert questions(taken) == []
-    assert taken.look_again == datetime.fromtimestamp(NOW + SHOWS_WITHIN_S, UTC)
-    assert questions(teller.tell(verdict(ASKS), BARE, now=NOW + SHOWS_WITHIN_S)) == [""]
+    assert taken.look_again == datetime.fromtimestamp(NOW + DIALOG_WITHIN_S, UTC)
+    assert questions(teller.tell(verdict(ASKS), BARE, now=NOW + DIALOG_WITHIN_S)) == [""]
     assert told(teller.tell(verdict(ASKS), BARE, now=NOW + 60)) == []
 
 
-def again(question: ReportedQuestion, **changes: Any) -> ReportedQuestion:
+def again(question: ApprovalQuestion, **changes: Any) -> ApprovalQuestion:
     return replace(question, **changes)
 
 
@@ -194,8 +194,8 @@ def test_a_dialog_that_never_went_away_is_the_same_question(teller: Teller) -> N
 
 
 def test_a_question_without_a_dialog_is_told_again_when_it_is_another(teller: Teller) -> None:
-    bare = ReportedQuestion(NOW, "its live file says so")
-    teller.tell(verdict(ASKS), bare, now=NOW + SHOWS_WITHIN_S)
+    bare = ApprovalQuestion(NOW, "its live file says so")
+    teller.tell(verdict(ASKS), bare, now=NOW + DIALOG_WITHIN_S)
     assert told(teller.tell(verdict(ASKS), bare, now=NOW + 9)) == []
     assert questions(teller.tell(verdict(ASKS), again(bare, since=NOW + 20), now=NOW + 30)) == [""]
 
@@ -222,8 +222,8 @@ def test_a_clock_that_was_set_back_hides_no_question(teller: Teller) -> None:
 )
 def test_what_the_record_has_lost_is_told_once_more(teller: Teller, found: Any, told_again: bool) -> None:
     teller.tell(verdict(WORKING, NOW - 5))
-    assert told(teller.tell(verdict(WORKING), now=NOW + RECORDS_WITHIN_S - 1, record=found)) == []
-    taken = teller.tell(verdict(WORKING), now=NOW + RECORDS_WITHIN_S, record=found)
+    assert told(teller.tell(verdict(WORKING), now=NOW + RECORDED_WITHIN_S - 1, record=found)) == []
+    taken = teller.tell(verdict(WORKING), now=NOW + RECORDED_WITHIN_S, record=found)
     assert statuses(taken) == ([(WORKING, WORKING)] if told_again else [])
     assert not told_again or since(taken) == NOW - 5
     assert told(teller.tell(verdict(WORKING), now=NOW + 3600, record=found)) == [], "nobody may be there to record it"
@@ -251,7 +251,7 @@ def test_an_end_that_only_the_record_knows_is_told_once(teller: Teller, activity
 def test_as_long_as_the_record_has_it_running_it_is_waited_for(teller: Teller) -> None:
     teller.tell(verdict(WORKING))
     assert teller.ends(record()) == []
-    assert f"{TOLD}builder" in teller.memory
+    assert REPORTS.key("builder") in teller.memory
 
 
 @pytest.mark.parametrize(

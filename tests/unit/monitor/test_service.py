@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from services.monitor.service import RECORDED_WITHIN_S
+from services.monitor.service import RECORD_WITHIN_S
 from shared.contract.events.activity import ApprovalNeeded
 from shared.contract.states import Activity, Status
 from shared.fleet import SIDE_SERVICE
@@ -110,7 +110,7 @@ def test_a_session_is_told_of_when_the_record_knows_it(world: World) -> None:
 def test_nobody_waits_for_ever_for_the_record(world: World) -> None:
     world.starts("builder")
     assert told(world.turn()) == []
-    assert told(world.turn(after=RECORDED_WITHIN_S)) == [("builder", "waiting")]
+    assert told(world.turn(after=RECORD_WITHIN_S)) == [("builder", "waiting")]
 
 
 def test_a_tmux_that_does_not_answer_is_no_empty_one(world: World) -> None:

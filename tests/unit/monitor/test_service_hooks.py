@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from services.monitor.evidence.hook_intake import WAITS_S
+from services.monitor.evidence.hook_intake import UNOWNED_KEPT_S
 from services.monitor.subject import Subject
 from services.monitor.verdict import Verdict
 from shared.contract.events.activity import ApprovalNeeded
@@ -63,7 +63,7 @@ def test_a_call_of_an_older_session_counts_for_nobody(world: World) -> None:
     world.runs("builder", WAITS, spawn="s2")
     call = world.calls_a_hook("UserPromptSubmit", spawn="s1")
     assert told(world.turn()) == [("builder", "waiting")]
-    world.turn(after=WAITS_S + 1)
+    world.turn(after=UNOWNED_KEPT_S + 1)
     assert not call.exists()
 
 
@@ -81,7 +81,7 @@ def test_a_call_of_nobody_is_dropped_when_it_is_late(world: World) -> None:
     call = world.calls_a_hook("UserPromptSubmit", spawn="")
     world.turn()
     assert call.exists()
-    world.turn(after=WAITS_S)
+    world.turn(after=UNOWNED_KEPT_S)
     assert not call.exists()
 
 
@@ -89,10 +89,10 @@ def test_what_was_heard_of_one_who_is_gone_is_forgotten(world: World) -> None:
     world.runs("builder", "")
     world.calls_a_hook("UserPromptSubmit")
     world.turn()
-    assert "hooked:builder" in world.memory
+    assert "hooks:builder" in world.memory
     world.tmux.panes.clear()
     world.turn()
-    assert "hooked:builder" not in world.memory
+    assert "hooks:builder" not in world.memory
 
 
 def test_a_file_that_is_no_call_breaks_nothing(world: World) -> None:
@@ -134,7 +134,7 @@ def test_a_question_that_was_answered_is_not_believed_again(world: World) -> Non
     world.shows("builder", WAITS)
     found = [event for _ in range(3) for event in told(world.turn())]
     assert found == [("builder", "waiting")]
-    assert world.memory["hooked:builder"]["hooked"]["parts"] == {}
+    assert world.memory["hooks:builder"]["state"].get("parts", {}) == {}
     world.shows("builder", asks("the second"))
     found = [event for _ in range(3) for event in told(world.turn())]
     assert found == [("builder", "needs_approval"), ("builder", "approval_needed")]
@@ -168,7 +168,7 @@ def test_what_was_heard_is_known_after_a_restart_with_the_program_that_said_it(w
     world.runs("builder")
     world.calls_a_hook("UserPromptSubmit")
     assert told(world.turn()) == [("builder", "working")]
-    world.turns.remember(**{"hooked:builder": {**world.memory["hooked:builder"], "program": asdict(GONE)}})
+    world.turns.remember(**{"hooks:builder": {**world.memory["hooks:builder"], "process": asdict(GONE)}})
     world.restarts()
     found = [event for _ in range(3) for event in told(world.turn())]
     assert found == [("builder", "failed")], "what a program said that is gone counts no longer"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.monitor.evidence import Evidence, EvidenceSource
 from services.monitor.verdict import SETTLES_S, fuse
+from shared.agents.evidence import Evidence, EvidenceSource
 from shared.contract.states import Activity
 
 NOW = 1_000.0

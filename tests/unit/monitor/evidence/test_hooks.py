@@ -1,11 +1,13 @@
 """What hooks tell, event by event, of the main agent and of subagents."""
 
+import json
 from typing import Any
 
 import pytest
 
-from services.monitor.evidence.hooks import MAIN, HookState, take
+from services.monitor.evidence.hooks import HOOKS, MAIN, HookMemory, HookState, take
 from shared.contract.states import Activity
+from tests.unit.monitor.samples import GONE
 
 WORKING, WAITING, ASKS = Activity.WORKING, Activity.WAITING, Activity.NEEDS_APPROVAL
 
@@ -148,10 +150,10 @@ def test_each_notice_of_an_agent_that_tells_in_no_other_way_counts() -> None:
     assert evidence.at == 102.0
 
 
-def test_what_is_known_survives_being_kept() -> None:
+def test_what_hooks_told_is_remembered_as_it_was() -> None:
     known = after(PROMPT, call("SubagentStart", **SUB), call("PermissionRequest", **SUB, **BASH))
-    assert HookState.read(known.document()) == known
-    assert HookState.read(None) == HookState()
+    memory = HookMemory("s1", known, GONE)
+    assert HOOKS.load(json.loads(json.dumps(HOOKS.dump(memory)))) == memory
 
 
 def test_another_conversation_of_the_same_program_counts() -> None:

@@ -4,9 +4,9 @@ import signal
 
 import pytest
 
-from services.monitor.evidence import Evidence
 from services.monitor.evidence.hooks import HookActor
 from services.monitor.evidence.processes import SAYS_HOW_WITHIN_S, SEEN_WITHIN_S, ProcessReader
+from shared.agents.evidence import Evidence
 from shared.contract.states import Activity
 from shared.fleet import PromptDelivery
 from shared.fleet.profiles import shipped

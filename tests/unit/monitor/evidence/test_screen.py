@@ -32,7 +32,6 @@ def test_a_screen_that_tells_nothing_is_no_evidence_and_ends_what_was() -> None:
     reader = ScreenReader()
     reader.read(CLAUDE, IDLE, None, 1.0)
     assert reader.read(CLAUDE, "Loading", None, 2.0) is None
-    assert reader.sighting is None
     found = reader.read(CLAUDE, IDLE, None, 3.0)
     assert found is not None
     assert found.at == 3.0
@@ -57,6 +56,5 @@ def test_a_limit_is_told_with_its_reset() -> None:
     assert found is not None
     assert (found.says, found.rule) == (Activity.LIMITED, "limit")
     assert found.why == "its weekly limit is reached, resets 1:50am (UTC)"
-    assert reader.sighting is not None
-    assert reader.sighting.groups["reset"] == "1:50am (UTC)"
-    assert reader.sighting.groups["scope"] == "weekly"
+    assert found.limit is not None
+    assert (found.limit.scope, found.limit.reset) == ("weekly", "1:50am (UTC)")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from services.monitor.evidence import Evidence, EvidenceSource, LimitStatement
 from services.monitor.limits.claims import LimitClaim, claim_in
+from shared.agents.evidence import Evidence, EvidenceSource, LimitStatement
 from shared.contract.states import Activity
 
 SAID = datetime(2026, 11, 16, 16, 23, 16, tzinfo=UTC).timestamp()

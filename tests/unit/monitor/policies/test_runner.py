@@ -162,17 +162,17 @@ def test_what_is_remembered_of_one_that_is_gone_is_forgotten_when_its_limit_is_o
     fleet.declare({"tester": AGENTS["tester"]})
     del fleet.tmux.panes["builder"]
     fleet.turn(after=5)
-    assert "care:builder" in fleet.memory, "its account is limited still"
+    assert "policy:builder" in fleet.memory, "its account is limited still"
     turn = fleet.turn(after=700)
     assert ("builder", "limit_lifted") in told(turn), "so that no record tells of it for ever"
-    assert "care:builder" not in fleet.memory
+    assert "policy:builder" not in fleet.memory
 
 
 def test_an_agent_that_may_come_back_is_remembered(fleet: World) -> None:
     hit(fleet, "builder")
     del fleet.tmux.panes["builder"]
     fleet.turn(after=700)
-    assert "care:builder" in fleet.memory
+    assert "policy:builder" in fleet.memory
     fleet.runs("builder", WAITS, "s3")
     fleet.writes(builder=record(spawn="s3"))
     fleet.turn(after=1)

@@ -10,7 +10,7 @@ from services.monitor.health.query import Query
 from services.monitor.health.query_runner import QueryRunner
 from services.monitor.limits.decision import LimitMemory
 from services.monitor.limits.hold import LimitHold
-from services.monitor.policies.memory import PolicyMemory
+from services.monitor.policies.memory import POLICIES, PolicyMemory
 from shared.agents.fork import ForkAnswer, ForkFailed, ForkSilent, Result, TimedResult
 from shared.contract.commands import Peek, Reply, Stop
 from shared.contract.events.activity import AgentFinished
@@ -52,7 +52,7 @@ class FakeQueries(QueryRunner):
 @pytest.fixture
 def asking(world: World) -> FakeQueries:
     made = FakeQueries()
-    world.asking = made
+    world.queries = made
     world.declare({"builder": WATCHED, "tester": {}})
     world.restarts()
     return made
@@ -119,11 +119,11 @@ def test_nobody_is_asked_whose_account_is_limited(world: World, asking: FakeQuer
     world.declare({"builder": account, "tester": {"account": "acme"}})
     runs(world, tmp_path)
     until = world.now.timestamp() + 10_000
-    held = LimitHold("acme", None, "session", "s2", "c2", until, resets_at=until, exact_to_s=1.0, resume_at=until)
-    world.turns.remember(**{"care:tester": PolicyMemory(LimitMemory(held)).document()})
+    hold = LimitHold("acme", None, "session", "s2", "c2", until, resets_at=until, exact_to_s=1.0, resume_at=until)
+    world.turns.remember(**{"policy:tester": POLICIES.dump(PolicyMemory(LimitMemory(hold)))})
     world.turn(after=EVERY_S)
     assert not asking.asked
-    world.turns.remember(**{"care:tester": None})
+    world.turns.remember(**{"policy:tester": None})
     world.turn()
     assert list(asking.asked) == ["check:builder"]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from services.monitor.evidence import EvidenceSource
-from services.monitor.subject import AGAIN_S, BUSY_S, IDLE_S, QUIET_AFTER_S, LookSchedule
+from services.monitor.look_schedule import CAPTURE_WORKING_S, LOOK_BUSY_S, LOOK_IDLE_S, QUIET_AFTER_S, LookSchedule
 from services.monitor.verdict import Verdict
+from shared.agents.evidence import EvidenceSource
 from shared.contract.states import Activity
 from tests.unit.monitor.samples import NOW, pane, verdict
 
@@ -17,8 +17,8 @@ DUE: dict[str, tuple[float, float, Verdict | None, bool]] = {
     "painted since": (0, -5, None, True),
     "the clock was set back": (-100, 3600, None, True),
     "it works by its screen": (0, 0, verdict(Activity.WORKING), True),
-    "it works by better sources": (0, 0.1 - AGAIN_S, HOOKED, False),
-    "it works by better sources, for a while": (0, -AGAIN_S, HOOKED, True),
+    "it works by better sources": (0, 0.1 - CAPTURE_WORKING_S, HOOKED, False),
+    "it works by better sources, for a while": (0, -CAPTURE_WORKING_S, HOOKED, True),
     "it asks, by better sources": (0, 0, verdict(Activity.NEEDS_APPROVAL, source=EvidenceSource.HOOKS), True),
     "nothing tells": (0, 0, Verdict(Activity.UNKNOWN, None, ()), True),
 }
@@ -43,30 +43,30 @@ QUIET = pane(activity=int(NOW - QUIET_AFTER_S))
 @pytest.mark.parametrize(
     ("says", "wait_s"),
     [
-        (Activity.WORKING, BUSY_S),
-        (Activity.STARTING, BUSY_S),
-        (Activity.NEEDS_APPROVAL, BUSY_S),
-        (Activity.WAITING, IDLE_S),
-        (Activity.LIMITED, IDLE_S),
-        (Activity.DONE, IDLE_S),
+        (Activity.WORKING, LOOK_BUSY_S),
+        (Activity.STARTING, LOOK_BUSY_S),
+        (Activity.NEEDS_APPROVAL, LOOK_BUSY_S),
+        (Activity.WAITING, LOOK_IDLE_S),
+        (Activity.LIMITED, LOOK_IDLE_S),
+        (Activity.DONE, LOOK_IDLE_S),
     ],
 )
 def test_who_works_is_looked_at_more_often(says: Activity, wait_s: float) -> None:
-    rhythm = LookSchedule()
-    rhythm.note(QUIET, verdict(says), NOW)
-    assert rhythm.next_look_s(NOW) == wait_s
+    schedule = LookSchedule()
+    schedule.note(QUIET, verdict(says), NOW)
+    assert schedule.next_look_s(NOW) == wait_s
 
 
 def test_what_paints_is_looked_at_more_often() -> None:
-    rhythm = LookSchedule()
-    rhythm.note(pane(activity=int(NOW) - 1), verdict(Activity.WAITING), NOW)
-    assert rhythm.next_look_s(NOW) == BUSY_S
+    schedule = LookSchedule()
+    schedule.note(pane(activity=int(NOW) - 1), verdict(Activity.WAITING), NOW)
+    assert schedule.next_look_s(NOW) == LOOK_BUSY_S
 
 
 def test_one_at_work_is_enough_and_quiet_comes_a_while_after_it() -> None:
-    rhythm = LookSchedule()
-    assert rhythm.next_look_s(NOW) == IDLE_S
-    rhythm.note(QUIET, verdict(Activity.WORKING), NOW)
-    rhythm.note(QUIET, verdict(Activity.WAITING), NOW)
-    assert rhythm.next_look_s(NOW + QUIET_AFTER_S - 0.1) == BUSY_S
-    assert rhythm.next_look_s(NOW + QUIET_AFTER_S) == IDLE_S
+    schedule = LookSchedule()
+    assert schedule.next_look_s(NOW) == LOOK_IDLE_S
+    schedule.note(QUIET, verdict(Activity.WORKING), NOW)
+    schedule.note(QUIET, verdict(Activity.WAITING), NOW)
+    assert schedule.next_look_s(NOW + QUIET_AFTER_S - 0.1) == LOOK_BUSY_S
+    assert schedule.next_look_s(NOW + QUIET_AFTER_S) == LOOK_IDLE_S
