@@ -1,4 +1,4 @@
-"""Wiring only."""
+"""Builds the monitor and runs it."""
 
 import atexit
 import sys

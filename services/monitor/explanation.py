@@ -28,7 +28,7 @@ def explanation(turn: Turn, subject: Subject, verdict: Verdict, plans: list[str]
         "since": _time(reported.since if reported is not None else now),
         "reason": verdict.reason,
         "decided_by": verdict.winner.source.value if verdict.winner is not None else "",
-        "evidence": [_piece(each, now) for each in verdict.heard],
+        "evidence": [_piece(each, now) for each in verdict.weighed],
         "plans": plans,
         "subagents": {name: says.value for name, says in subject.hooks.subagents.items()},
         "health": last_check(turn, subject.agent, subject.spawn),

@@ -80,7 +80,7 @@ def question_in(verdict: Verdict, backend: Backend, screen: str) -> ApprovalQues
     reading = read_screen(backend, screen)
     asking = {
         each.evidence.source: each.evidence.at
-        for each in verdict.heard
+        for each in verdict.weighed
         if each.evidence.says is Activity.NEEDS_APPROVAL
     }
     return ApprovalQuestion(

@@ -42,8 +42,6 @@ class Subject:
         self.agent, self.spawn, self.backend, self.met_at = agent, spawn, backend, now
         own = memory if memory is not None and memory.spawn == spawn else HookMemory(spawn)
         self.hooks = own.state
-        self.hooks_changed = False
-        """Whether `hooks` changed since it was last remembered."""
         self.screen = CapturedScreen()
         self.verdict: Verdict | None = None
         """What the agent was last found to be doing."""
@@ -66,12 +64,8 @@ class Subject:
         return self._program.zone
 
     @property
-    def warning(self) -> str:
-        """What its screen warns of: a usage limit that is near."""
-        return self.screen.warning
-
-    @property
     def memory(self) -> HookMemory:
+        """What a restarted monitor must know of it."""
         return HookMemory(self.spawn, self.hooks, self._program.process)
 
     # --- a turn ---
@@ -85,14 +79,13 @@ class Subject:
     def _find_program(self, now: float, *, at_once: bool = False) -> None:
         is_another = self._program.find(self._rules, self._pane, now, at_once=at_once)
         if is_another and self.hooks.parts:  # what the last program said does not count any more
-            self.hooks, self.hooks_changed = HookState(), True
+            self.hooks = HookState()
 
     def take_hook(self, payload: Mapping[str, Any], at: float, pid: int, now: float) -> None:
         """Take a call of one of its hooks."""
         if not self._program.is_there:
             self._find_program(now, at_once=True)  # it calls, so it is there
-        before, self.hooks = self.hooks, take(self.hooks.clamped(now), payload, at, pid)
-        self.hooks_changed = self.hooks_changed or before != self.hooks
+        self.hooks = take(self.hooks.clamped(now), payload, at, pid)
         # A hook names the transcript before it can be found on disk.
         conversation, path = payload.get("session_id"), payload.get("transcript_path")
         of_main = conversation == self.hooks.conversation and not payload.get("agent_id")
@@ -152,8 +145,8 @@ class Subject:
         Else it would be believed again when the other source falls silent.
         """
         winner = verdict.winner
-        told = next((each.evidence for each in verdict.heard if each.evidence.source is EvidenceSource.HOOKS), None)
+        told = next((each.evidence for each in verdict.weighed if each.evidence.source is EvidenceSource.HOOKS), None)
         if winner is None or told is None or told.says is winner.says or winner.at <= told.at:
             return
         if winner.source in CORRECTS_HOOKS or told.says is Activity.NEEDS_APPROVAL:
-            self.hooks, self.hooks_changed = self.hooks.after(winner.at), True
+            self.hooks = self.hooks.after(winner.at)

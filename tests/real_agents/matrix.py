@@ -133,7 +133,7 @@ def by_source(recorded: Sequence[Case]) -> list[str]:
         right = silent = overruled = wrong = 0
         for case in recorded:
             verdict = case.verdict()
-            piece = next((each.evidence for each in verdict.heard if each.evidence.source is source), None)
+            piece = next((each.evidence for each in verdict.weighed if each.evidence.source is source), None)
             if piece is None or (piece.weak and piece.says is not case.expected):
                 silent += 1
             elif piece.says is case.expected:

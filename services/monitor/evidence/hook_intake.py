@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from registry import AgentRecord
-from services.monitor.evidence.hooks import GOES_ON, HOOKS
+from services.monitor.evidence.hooks import GOES_ON, HOOKS, HookState
 from services.monitor.subject import Subject
 from shared.agents.hooks.spool import AT_MOST, HookEvent, Spool
 from shared.runtime.effects import EffectHandler
@@ -70,8 +70,8 @@ def is_late(at: float, now: float) -> bool:
 class HookIntake:
     def __init__(self, spool: Spool) -> None:
         self._spool = spool
-        self._taken: dict[str, list[HookEvent]] = {}
-        """The calls of this turn, by agent."""
+        self._taken: list[str] = []
+        """The files of the calls of this turn."""
         self._unowned: dict[str, float] = {}
         """The files of calls without a known owner, and when they were made. Hooks that a user has installed are called
         by all agents of that user."""
@@ -79,7 +79,7 @@ class HookIntake:
 
     def take(self, turn: Turn, owners: HookOwners, subjects: Mapping[str, Subject]) -> None:
         """Give each watched agent the calls of its hooks."""
-        self._taken = {}
+        self._taken = []
         for result in turn.effect_results:
             if result.error:
                 turn.degrade(f"calls of hooks could not be removed: {result.error}")
@@ -97,7 +97,7 @@ class HookIntake:
                 self._unowned[event.file.name] = event.at
                 continue
             subject.take_hook(event.payload, min(event.at, now), event.pid, now)
-            self._taken.setdefault(subject.agent, []).append(event)
+            self._taken.append(event.file.name)
         late = [name for name, at in self._unowned.items() if is_late(at, now)]
         self._spool.drop(late)
         for name in late:
@@ -110,10 +110,9 @@ class HookIntake:
     def remember(self, turn: Turn, subjects: Mapping[str, Subject], panes: Mapping[str, Pane]) -> None:
         """Remember what hooks told, have the taken calls removed, and forget agents that are gone."""
         for agent, subject in subjects.items():
-            if subject.hooks_changed or agent in self._taken:
+            if subject.hooks != HookState() or turn.memory.find(HOOKS, agent) is not None:
                 turn.memory.put(HOOKS, subject.memory, agent)
-                subject.hooks_changed = False
-        if files := [event.file.name for events in self._taken.values() for event in events]:
-            turn.perform(DROP_CALLS, files[0], {"files": files})
+        if self._taken:
+            turn.perform(DROP_CALLS, self._taken[0], {"files": self._taken})
         for agent in turn.memory.all(HOOKS).keys() - panes.keys():
             turn.memory.put(HOOKS, None, agent)

@@ -22,7 +22,6 @@ class ScreenReader:
 
     def __init__(self) -> None:
         self.warning = ""
-        """What the last screen warned of: a usage limit that is near."""
         self._same: tuple[Activity, str, str] | None = None
         self._since = 0.0
         self._limit: LimitStatement | None = None
@@ -98,6 +97,7 @@ class CapturedScreen:
 
     @property
     def warning(self) -> str:
+        """What it warns of: a usage limit that is near."""
         return self._reader.warning
 
     def capture(self, pane: Pane, text: str, now: float) -> None:

@@ -5,7 +5,7 @@ A check belongs to one session and ends with it. A query under way is not rememb
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from services.monitor.health.question import WorkAnswer, WorkState, read_answer
 from services.monitor.policies.policy import AgentObservation, PolicyOutcome, restart, stable_id
@@ -78,22 +78,12 @@ def conclude(
 
 
 def _progress(health: Health, after: Health, observed: AgentObservation, answer: WorkAnswer) -> PolicyOutcome[Health]:
-    state = _progress_state(answer.state)
+    state = (WorkState.WORKING if answer.state is WorkState.FINISHED else answer.state).value
     told = AgentProgress(agent=observed.agent, spawn=observed.spawn, state=state, summary=answer.summary)
     is_news = (health.state, health.summary) != (state, answer.summary)
     return PolicyOutcome(
         replace(after, state=state, summary=answer.summary, since=observed.since), events=(told,) if is_news else ()
     )
-
-
-def _progress_state(state: WorkState) -> Literal["working", "waiting", "blocked"]:
-    match state:
-        case WorkState.WAITING:
-            return "waiting"
-        case WorkState.BLOCKED:
-            return "blocked"
-        case _:
-            return "working"
 
 
 def _finished(

@@ -51,25 +51,24 @@ class PeekRequests:
         turn: Turn,
         fleet: Fleet,
         pending: PendingCommand,
-        command: Peek,
+        peek: Peek,
         subject: Subject,
         record: AgentRecord | None,
     ) -> None:
         """Ask about an agent that runs, or reply with the answer once it is there."""
-        command_id = pending.request.id
-        question = self._under_way.get(command_id) or self._ask(
-            turn, fleet, pending, command, subject, of_session(record, subject.spawn)
-        )
-        if question is None:
+        command_id, own = pending.request.id, of_session(record, subject.spawn)
+        if command_id not in self._under_way and (why := self._ask(turn, fleet, command_id, peek, subject, own)):
+            turn.reply(pending, why, code="refused")
             return
+        question = self._under_way[command_id]
         if question.spawn != subject.spawn:
-            self.refuse(turn, pending, f"{command.agent} was started anew")
+            self.refuse(turn, pending, f"{peek.agent} was started anew")
         elif (answered := self._queries.take(_key(command_id))) is not None:
             del self._under_way[command_id]
-            _reply(turn, pending, command, answered, question)
+            _reply(turn, pending, peek, answered, question)
         else:
             by = f" by {question.model}" if question.model else ""
-            said = f"a copy of {command.agent}'s conversation is asked{by}, for up to {question.timeout_s:g} s"
+            said = f"a copy of {peek.agent}'s conversation is asked{by}, for up to {question.timeout_s:g} s"
             turn.defer(pending, said, question.until)
 
     def refuse(self, turn: Turn, pending: PendingCommand, why: str, *, code: str = "refused") -> None:
@@ -79,37 +78,28 @@ class PeekRequests:
         turn.reply(pending, f"its session ended before it answered: {why}" if was_asked else why, code=code)
 
     def _ask(
-        self,
-        turn: Turn,
-        fleet: Fleet,
-        pending: PendingCommand,
-        command: Peek,
-        subject: Subject,
-        record: AgentRecord | None,
-    ) -> PeekQuestion | None:
-        if why := why_not(fleet, command.agent, subject.backend, record):
-            turn.reply(pending, why, code="refused")
-            return None
-        options = QueryOptions(command.question, command.model, command.timeout_s)
+        self, turn: Turn, fleet: Fleet, command_id: str, peek: Peek, subject: Subject, record: AgentRecord | None
+    ) -> str:
+        """Ask, or give the reason why not."""
+        if why := why_not(fleet, peek.agent, subject.backend, record):
+            return why
+        options = QueryOptions(peek.question, peek.model, peek.timeout_s)
         try:
-            query = query_for(fleet, command.agent, subject.backend, record, os.environ, options)
+            query = query_for(fleet, peek.agent, subject.backend, record, os.environ, options)
         except MusterError as error:
-            turn.reply(pending, f"{command.agent} can't be asked: {error}", code="refused")
-            return None
+            return f"{peek.agent} can't be asked: {error}"
         until = turn.now + timedelta(seconds=query.timeout_s + QUEUED_S)
-        self._queries.ask(_key(pending.request.id), query, soon=True)
-        question = self._under_way[pending.request.id] = PeekQuestion(
-            subject.spawn, query.model, query.timeout_s, until
-        )
-        return question
+        self._queries.ask(_key(command_id), query, soon=True)
+        self._under_way[command_id] = PeekQuestion(subject.spawn, query.model, query.timeout_s, until)
+        return ""
 
     def _cancel(self, command_id: str) -> None:
         if self._under_way.pop(command_id, None) is not None:
             self._queries.cancel(_key(command_id))
 
 
-def _reply(turn: Turn, pending: PendingCommand, command: Peek, answered: TimedResult, question: PeekQuestion) -> None:
-    agent = command.agent
+def _reply(turn: Turn, pending: PendingCommand, peek: Peek, answered: TimedResult, question: PeekQuestion) -> None:
+    agent = peek.agent
     match answered.result:
         case ForkSilent():
             turn.reply(pending, f"{agent} did not answer within {question.timeout_s:g} s", code="refused")
@@ -117,7 +107,7 @@ def _reply(turn: Turn, pending: PendingCommand, command: Peek, answered: TimedRe
             what = "the model that would answer is limited" if limited else f"{agent} can't be asked"
             turn.reply(pending, f"{what}: {reason}", code="refused")
         case ForkAnswer(text=text, structured=structured):
-            known = read_answer(text, structured) if command.question is None else None
+            known = read_answer(text, structured) if peek.question is None else None
             found: dict[str, Any] = {
                 "agent": agent,
                 "state": known.state.value if known is not None else None,

@@ -15,7 +15,8 @@ from services.monitor.policies.memory import holds
 from services.monitor.policies.policy import AgentObservation, PolicyOutcome
 from services.monitor.subject import Subject
 from shared.contract.commands import Park, Unpark
-from shared.contract.events.activity import LimitNear
+from shared.contract.envelope import Event
+from shared.contract.events.activity import LimitHit, LimitNear
 from shared.fleet import Fleet
 from shared.fleet.policies import LimitPolicy
 from shared.runtime.memory import MemoryTable
@@ -51,21 +52,19 @@ class AccountLimits:
         self, turn: Turn, memory: LimitMemory, observed: AgentObservation, policy: LimitPolicy
     ) -> PolicyOutcome[LimitMemory]:
         """What is done about an agent's limit, in its turn among the agents of its account."""
-        accounts, hold = self._accounts, memory.hold
-        if hold is None:
-            outcome = decision.decide(memory, observed, policy)
-            if outcome.memory.hold is None:
-                return outcome
-            siblings = replace(accounts, holds={observed.agent: outcome.memory.hold}).concerned(observed.agent)
-            return decision.decide(memory, replace(observed, siblings=siblings), policy)
-        last = turn.memory.find(PROMPTS, hold.account) or 0.0
-        last = last if last <= observed.now else 0.0  # the clock was set back
-        may_resume_at = accounts.may_resume_at(observed.agent, observed.now, last, policy.gap_s)
-        siblings = accounts.concerned(observed.agent)
-        outcome = decision.decide(memory, replace(observed, siblings=siblings), policy, may_resume_at)
-        if outcome.commands:
+        agent, hold, may_resume_at = observed.agent, memory.hold, 0.0
+        if hold is not None:
+            last = turn.memory.find(PROMPTS, hold.account) or 0.0
+            last = last if last <= observed.now else 0.0  # the clock was set back
+            may_resume_at = self._accounts.may_resume_at(agent, observed.now, last, policy.gap_s)
+        outcome = decision.decide(memory, observed, policy, may_resume_at)
+        if hold is not None and outcome.commands:
             self._note_prompt(turn, hold.account, observed.now)
-        return outcome
+        hold = hold or outcome.memory.hold
+        if hold is None:
+            return outcome
+        concerned = list(replace(self._accounts, holds={agent: hold}).concerned(agent))
+        return replace(outcome, events=tuple(_with_concerned(each, concerned) for each in outcome.events))
 
     def without_own_limit(self, observed: AgentObservation, hold: LimitHold | None) -> AgentObservation:
         """The observation for a restart: after its time an agent's own limit does not keep it from being restarted,
@@ -102,12 +101,13 @@ class AccountLimits:
 
     def warn(self, turn: Turn, subject: Subject, account: str) -> None:
         """Tell that a limit is near, where the agent's screen has begun to say so."""
-        if subject.warning == self._warnings.get(subject.agent, ""):
+        warning = subject.screen.warning
+        if warning == self._warnings.get(subject.agent, ""):
             return
-        self._warnings[subject.agent] = subject.warning
-        if not subject.warning:
+        self._warnings[subject.agent] = warning
+        if not warning:
             return
-        now, name = turn.now.timestamp(), f"{account}: {NUMBERS.sub('', subject.warning)}"[:200]
+        now, name = turn.now.timestamp(), f"{account}: {NUMBERS.sub('', warning)}"[:200]
         told = turn.memory.all(WARNINGS)
         recent = {each for each, at in told.items() if 0 <= now - at < WARN_AGAIN_S}
         if name in recent:
@@ -115,7 +115,7 @@ class AccountLimits:
         for old in told.keys() - recent:
             turn.memory.put(WARNINGS, None, old)
         turn.memory.put(WARNINGS, now, name)
-        turn.emit(LimitNear(agent=subject.agent, spawn=subject.spawn, account=account, reason=subject.warning))
+        turn.emit(LimitNear(agent=subject.agent, spawn=subject.spawn, account=account, reason=warning))
 
     def park(self, turn: Turn) -> None:
         """Have the spawner start nothing on limited accounts, and start again what is not limited any more."""
@@ -133,6 +133,10 @@ class AccountLimits:
                 over = Unpark(account=park.account, models=_models(park), expires=turn.now + UNPARK_EXPIRES)
                 turn.send_command(over, "its limit is over")
                 turn.memory.put(PARKS, None, key)
+
+
+def _with_concerned(event: Event, agents: list[str]) -> Event:
+    return event.model_copy(update={"parked": agents}) if isinstance(event, LimitHit) else event
 
 
 def _models(park: AccountPark) -> list[str] | None:

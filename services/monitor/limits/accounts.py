@@ -1,4 +1,4 @@
-"""What the limits of single agents mean for the others on their account: who waits, what is not started. Pure."""
+"""What the limits of single agents mean for the others on their account: which wait, what is not started. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class AccountPark:
 
 @dataclass(frozen=True)
 class Accounts:
-    """The holds of limited agents, by agent, and the fleet that says who shares an account."""
+    """The holds of limited agents, by agent, and the fleet that says which agents share an account."""
 
     fleet: Fleet
     holds: Mapping[str, LimitHold]

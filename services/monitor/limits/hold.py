@@ -56,12 +56,8 @@ class LimitHold:
 
     def clamped(self, now: float) -> "LimitHold":
         """The same with no time later than now: the clock may have been set back."""
-        return replace(
-            self,
-            since=min(self.since, now),
-            asked_at=min(self.asked_at, now),
-            sent_at=min(self.sent_at, now),
-        )
+        since, asked_at, sent_at = (min(each, now) for each in (self.since, self.asked_at, self.sent_at))
+        return replace(self, since=since, asked_at=asked_at, sent_at=sent_at)
 
     @property
     def named(self) -> str:
@@ -87,7 +83,6 @@ def limit_hit(hold: LimitHold, observed: AgentObservation, policy: LimitPolicy) 
         resumes_at=_moment(hold.resume_at) if policy.resume and observed.is_managed else None,
         continues=hold.continues,
         said=hold.said,
-        parked=list(observed.siblings),
         reason=f"{hold.named} is reached, {until}; {_then(hold, observed, policy)}",
     )
 

@@ -57,8 +57,6 @@ class AgentObservation:
     """When it last wrote to its terminal."""
     paints: bool = False
     """Whether its program is known to paint all the time while it works."""
-    siblings: tuple[str, ...] = ()
-    """The other agents that its limit concerns."""
     left_alone: str = ""
     """Why nothing is asked of it now, such as a limit of its account; empty where something may be."""
     replies: Mapping[str, Reply] = field(default_factory=dict)

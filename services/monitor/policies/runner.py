@@ -109,7 +109,7 @@ class PolicyRunner:
         self, fleet: Fleet, subject: Subject, verdict: Verdict, pane: Pane, record: AgentRecord | None, now: float
     ) -> AgentObservation:
         observed = observe(fleet, subject, verdict, now)
-        evidence, winner, status = [each.evidence for each in verdict.heard], verdict.winner, verdict.status
+        evidence, winner, status = [each.evidence for each in verdict.weighed], verdict.winner, verdict.status
         failed = winner.trouble if winner is not None and status is Activity.FAILED else None
         failed = failed or next((each.trouble for each in evidence if each.says is status and each.trouble), None)
         observed = replace(

@@ -19,6 +19,11 @@ NUDGE_AFTER_RESTART_S = 2.0
 """A restarted agent must be idle for this long before it is nudged."""
 STEPS_WITH_PROMPT = (Then.NUDGE, Then.NUDGE, Then.TELL)
 STEPS_WITHOUT_PROMPT = (Then.TELL,)
+SENTENCES = {
+    Then.NUDGE: "it is told to go on",
+    Then.RESTART: "it is restarted",
+    Then.TELL: "it is left to people",
+}
 
 
 @dataclass(frozen=True)
@@ -83,13 +88,14 @@ def _wait_or_act(memory: StallMemory, observed: AgentObservation, policy: StallP
     idle_s = observed.now - memory.idle_since
     promised = datetime.fromtimestamp(observed.promise, UTC) if observed.promise is not None else None
     why = f"it promised to wait until {promised:%Y-%m-%d %H:%M:%S %Z}" if promised else f"idle for {idle_s:.0f} s"
+    place = f" ({memory.step + 1} of {len(all_steps)})" if len(all_steps) > 1 else ""
     stalled = AgentStalled(
         agent=observed.agent,
         spawn=observed.spawn,
         idle_s=round(idle_s, 1),
         promised_until=promised,
         then=step.value,
-        reason=f"{why}; {_sentence(step, memory.step, len(all_steps))}",
+        reason=f"{why}; {SENTENCES[step]}{place}",
     )
     nudged_at = memory.nudged_at if step is Then.TELL else observed.now
     after = replace(memory, step=memory.step + 1, acted_at=observed.now, nudged_at=nudged_at, stalled=True)
@@ -138,14 +144,3 @@ def _nudge(
 
 def _command_id(memory: StallMemory) -> str:
     return stable_id("stall", memory.spawn, memory.acted_at, memory.step)
-
-
-def _sentence(step: Then, number: int, of: int) -> str:
-    place = f" ({number + 1} of {of})" if of > 1 else ""
-    match step:
-        case Then.NUDGE:
-            return f"it is told to go on{place}"
-        case Then.RESTART:
-            return f"it is restarted{place}"
-        case Then.TELL:
-            return f"it is left to people{place}"

@@ -118,9 +118,9 @@ one_a_source = st.lists(pieces, unique_by=lambda piece: piece.source)
 @given(one_a_source)
 def test_every_piece_is_accounted_for_and_one_is_believed(evidence: list[Evidence]) -> None:
     verdict = fuse(evidence, NOW)
-    assert {each.evidence for each in verdict.heard} == set(evidence)
-    assert sum(each.believed for each in verdict.heard) == bool(evidence)
-    assert all(each.because for each in verdict.heard)
+    assert {each.evidence for each in verdict.weighed} == set(evidence)
+    assert sum(each.believed for each in verdict.weighed) == bool(evidence)
+    assert all(each.because for each in verdict.weighed)
 
 
 @given(one_a_source)

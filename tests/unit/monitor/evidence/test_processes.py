@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from services.monitor.evidence.hooks import HookActor
-from services.monitor.evidence.processes import SAYS_HOW_WITHIN_S, SEEN_WITHIN_S, ProcessReader
+from services.monitor.evidence.processes import DEAD_PANE_WITHIN_S, STATUS_WITHIN_S, ProcessReader
 from shared.agents.evidence import Evidence
 from shared.contract.states import Activity
 from shared.fleet import PromptDelivery
@@ -62,9 +62,9 @@ def test_an_end_is_since_it_was_first_seen() -> None:
 def test_nothing_is_concluded_before_it_is_known_how_it_ended() -> None:
     reads = reader()
     assert reads.is_ending(DEAD, None, NOW)
-    assert reads.is_ending(DEAD, None, NOW + SAYS_HOW_WITHIN_S - 0.1)
+    assert reads.is_ending(DEAD, None, NOW + STATUS_WITHIN_S - 0.1)
     assert not reads.is_ending(ended(0), None, NOW + 0.1)
-    assert not reads.is_ending(DEAD, None, NOW + SAYS_HOW_WITHIN_S), "tmux does not learn it any more"
+    assert not reads.is_ending(DEAD, None, NOW + STATUS_WITHIN_S), "tmux does not learn it any more"
 
 
 def test_what_runs_is_not_ending() -> None:
@@ -84,8 +84,8 @@ def test_a_program_that_has_just_gone_may_have_ended_well() -> None:
 def test_a_program_that_left_its_shell_behind_is_gone(goodbye: bool, says: Activity) -> None:
     reads = reader()
     assert reads.is_ending(pane(), GONE, NOW)
-    assert not reads.is_ending(pane(), GONE, NOW + SEEN_WITHIN_S)
-    found = reads.read(DEMO, pane(), GONE, NOW + SEEN_WITHIN_S, said_goodbye=goodbye)
+    assert not reads.is_ending(pane(), GONE, NOW + DEAD_PANE_WITHIN_S)
+    found = reads.read(DEMO, pane(), GONE, NOW + DEAD_PANE_WITHIN_S, said_goodbye=goodbye)
     assert said(found) == (says, "its program is gone from its pane")
     assert found is not None
     assert found.at == NOW

@@ -56,10 +56,10 @@ def hold(limits: LimitMemory) -> LimitHold:
 
 
 def test_a_limit_is_told_once_with_its_reset_and_what_will_be_done() -> None:
-    first = decide(LimitMemory(), limited(siblings=("tester",)), POLICY)
+    first = decide(LimitMemory(), limited(), POLICY)
     (told,) = first.events
     assert isinstance(told, LimitHit)
-    assert (told.account, told.scope, told.parked) == ("acme", "session", ["tester"])
+    assert (told.account, told.scope) == ("acme", "session")
     assert told.resets_at is not None
     assert told.resets_at.timestamp() == RESET
     assert told.resumes_at is not None
