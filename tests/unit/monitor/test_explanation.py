@@ -20,7 +20,7 @@ def subject(**parts: Activity) -> Subject:
     return Subject("builder", "s1", "claude", "claude", lambda: Processes([]), NOW, HookMemory("s1", hooks))
 
 
-def test_every_piece_is_there_and_what_was_made_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_explanation_has_every_piece_of_evidence_and_why_it_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Subject, "version", "2.1.197")
     found = [
         Evidence(EvidenceSource.SCREEN, Activity.WAITING, NOW - 9, "its input box is empty", "input-box", weak=True),
@@ -43,7 +43,7 @@ def test_every_piece_is_there_and_what_was_made_of_it(monkeypatch: pytest.Monkey
     assert explained["subagents"] == {"a1": "waiting"}
 
 
-def test_since_is_what_was_told() -> None:
+def test_since_is_the_reported_time() -> None:
     taken, verdict = turn(now=NOW + 60), Verdict(Activity.UNKNOWN, None, ())
     report(first := turn(), "builder", "s1", verdict)
     taken.memory = Memory(first.remembered)

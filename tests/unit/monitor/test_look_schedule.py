@@ -30,7 +30,7 @@ def test_a_screen_is_due(painted: float, captured: float, known: Verdict | None,
     assert LookSchedule().is_due(found, NOW + captured, known, NOW) is due
 
 
-def test_a_second_that_is_not_over_may_paint_more() -> None:
+def test_a_screen_is_captured_again_if_its_second_was_not_over() -> None:
     """tmux tells the second only: what was captured in the middle of it is captured once more."""
     painted = pane(activity=int(NOW))
     assert LookSchedule().is_due(painted, NOW + 0.9, None, NOW + 1.4)
@@ -51,19 +51,19 @@ QUIET = pane(activity=int(NOW - QUIET_AFTER_S))
         (Activity.DONE, LOOK_IDLE_S),
     ],
 )
-def test_who_works_is_looked_at_more_often(says: Activity, wait_s: float) -> None:
+def test_an_agent_at_work_is_looked_at_more_often(says: Activity, wait_s: float) -> None:
     schedule = LookSchedule()
     schedule.note(QUIET, verdict(says), NOW)
     assert schedule.next_look_s(NOW) == wait_s
 
 
-def test_what_paints_is_looked_at_more_often() -> None:
+def test_a_pane_that_paints_is_looked_at_more_often() -> None:
     schedule = LookSchedule()
     schedule.note(pane(activity=int(NOW) - 1), verdict(Activity.WAITING), NOW)
     assert schedule.next_look_s(NOW) == LOOK_BUSY_S
 
 
-def test_one_at_work_is_enough_and_quiet_comes_a_while_after_it() -> None:
+def test_one_agent_at_work_is_enough_to_look_more_often_for_a_while() -> None:
     schedule = LookSchedule()
     assert schedule.next_look_s(NOW) == LOOK_IDLE_S
     schedule.note(QUIET, verdict(Activity.WORKING), NOW)

@@ -105,7 +105,7 @@ def test_nothing_is_remembered_where_nothing_is_new(teller: Teller) -> None:
     assert teller.tell(verdict(WORKING)).remembered == {}
 
 
-def test_what_did_not_come_to_be_remembered_is_told_again(teller: Teller) -> None:
+def test_a_change_is_reported_again_if_its_turn_was_not_committed(teller: Teller) -> None:
     assert statuses(teller.tell(verdict(WORKING), commits=False)) == [(WORKING, None)]
     assert statuses(teller.tell(verdict(WORKING))) == [(WORKING, None)]
 
@@ -120,7 +120,7 @@ def since(taken: Turn) -> float:
     return event.since.timestamp()
 
 
-def test_since_is_never_before_what_was_told_before(teller: Teller) -> None:
+def test_since_is_never_before_the_last_reported_time(teller: Teller) -> None:
     assert since(teller.tell(verdict(WORKING, NOW - 5))) == NOW - 5
     assert since(teller.tell(verdict(WAITING, NOW - 9), now=NOW + 1)) == NOW + 1, "it waits again"
     assert since(teller.tell(verdict(WORKING, NOW + 2), now=NOW + 3)) == NOW + 2
@@ -143,7 +143,7 @@ def test_a_question_is_told_once_with_its_dialog(teller: Teller) -> None:
     assert told(teller.tell(verdict(ASKS), DIALOG, now=NOW + 60)) == []
 
 
-def test_a_question_waits_for_its_dialog_but_not_for_ever(teller: Teller) -> None:
+def test_a_question_waits_a_while_for_its_dialog(teller: Teller) -> None:
     taken = teller.tell(verdict(ASKS), BARE)
     assert statuses(taken) == [(ASKS, None)]
     assert questions(taken) == []
@@ -162,13 +162,13 @@ def test_the_next_question_is_told_again(teller: Teller) -> None:
     assert questions(teller.tell(verdict(ASKS), following, now=NOW + 9)) == ["Do you allow that?"]
 
 
-def test_the_next_question_of_a_hook_is_told_though_it_looks_the_same(teller: Teller) -> None:
+def test_the_next_question_of_a_hook_is_reported_even_with_the_same_dialog(teller: Teller) -> None:
     teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW - 1))
     assert told(teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW - 1), now=NOW + 1)) == []
     assert len(questions(teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW + 2), now=NOW + 2))) == 1
 
 
-def test_another_dialog_is_told_though_a_hook_still_speaks_of_the_first(teller: Teller) -> None:
+def test_another_dialog_is_reported_even_if_the_hook_is_of_the_first(teller: Teller) -> None:
     teller.tell(verdict(ASKS), again(DIALOG, hook_at=NOW - 1))
     other = again(DIALOG, hook_at=NOW - 1, fingerprint="f2")
     assert len(questions(teller.tell(verdict(ASKS), other, now=NOW + 9))) == 1
@@ -181,7 +181,7 @@ def test_the_same_dialog_after_an_answer_is_another_question(teller: Teller) -> 
     assert questions(teller.tell(verdict(ASKS, NOW + 2), once_more, now=NOW + 2)) == ["Do you allow this?"]
 
 
-def test_a_dialog_that_stands_is_the_same_question_whenever_it_is_seen(teller: Teller) -> None:
+def test_a_dialog_that_stays_is_the_same_question_whenever_it_is_seen(teller: Teller) -> None:
     teller.tell(verdict(ASKS), DIALOG)
     assert told(teller.tell(verdict(ASKS), again(DIALOG, shown_since=NOW + 30), now=NOW + 31)) == []
 
@@ -220,7 +220,7 @@ def test_a_clock_that_was_set_back_hides_no_question(teller: Teller) -> None:
         pytest.param(None, False, id="there is none"),
     ],
 )
-def test_what_the_record_has_lost_is_told_once_more(teller: Teller, found: Any, told_again: bool) -> None:
+def test_a_status_that_the_record_lost_is_reported_once_more(teller: Teller, found: Any, told_again: bool) -> None:
     teller.tell(verdict(WORKING, NOW - 5))
     assert told(teller.tell(verdict(WORKING), now=NOW + RECORDED_WITHIN_S - 1, record=found)) == []
     taken = teller.tell(verdict(WORKING), now=NOW + RECORDED_WITHIN_S, record=found)
@@ -248,7 +248,7 @@ def test_an_end_that_only_the_record_knows_is_told_once(teller: Teller, activity
     assert teller.ends(over) == []
 
 
-def test_as_long_as_the_record_has_it_running_it_is_waited_for(teller: Teller) -> None:
+def test_no_end_is_reported_while_the_record_says_running(teller: Teller) -> None:
     teller.tell(verdict(WORKING))
     assert teller.ends(record()) == []
     assert REPORTS.key("builder") in teller.memory
@@ -263,7 +263,7 @@ def test_as_long_as_the_record_has_it_running_it_is_waited_for(teller: Teller) -
         pytest.param(record(spawn="s2", activity=Activity.WORKING), id="another session runs"),
     ],
 )
-def test_where_nothing_is_to_be_told_of_an_end_it_is_only_forgotten(teller: Teller, found: Any) -> None:
+def test_an_end_without_news_is_only_forgotten(teller: Teller, found: Any) -> None:
     teller.tell(verdict(WORKING))
     assert teller.ends(found) == []
     assert teller.memory == {}
@@ -275,5 +275,5 @@ def test_an_end_that_was_seen_is_not_told_again(teller: Teller) -> None:
     assert teller.memory == {}
 
 
-def test_of_who_was_never_told_of_no_end_is_told(teller: Teller) -> None:
+def test_no_end_is_reported_of_an_agent_that_was_never_reported(teller: Teller) -> None:
     assert teller.ends(record(Status.EXITED, activity=Activity.FAILED)) == []

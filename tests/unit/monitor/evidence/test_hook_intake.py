@@ -59,7 +59,7 @@ CALLS: dict[str, tuple[HookEvent, str | None]] = {
 
 
 @pytest.mark.parametrize(("event", "agent"), CALLS.values(), ids=CALLS)
-def test_a_call_is_of(event: HookEvent, agent: str | None) -> None:
+def test_a_call_belongs_to_the_expected_agent(event: HookEvent, agent: str | None) -> None:
     assert HookOwners.of(PANES, RECORDS, SOCKET).owner_of(event) == agent
 
 
@@ -67,6 +67,6 @@ def test_a_call_is_of(event: HookEvent, agent: str | None) -> None:
     ("age", "late"),
     [(0.0, False), (UNOWNED_KEPT_S, False), (UNOWNED_KEPT_S + 0.1, True), (-0.05, False), (-3600.0, True)],
 )
-def test_one_waits_for_whom_it_is_of(age: float, late: bool) -> None:
+def test_a_call_without_an_owner_is_kept_for_a_while(age: float, late: bool) -> None:
     """One that came while the turn was under way is younger than it; one of another day has a clock that was set."""
     assert is_late(NOW, NOW + age) is late

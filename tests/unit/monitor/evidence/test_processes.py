@@ -47,7 +47,7 @@ def said(found: Evidence | None) -> tuple[Activity, str] | None:
         (None, True, Activity.DONE, "its program ended and did not say how"),
     ],
 )
-def test_an_end_is_told_with_how_it_was(status: int | None, goodbye: bool, says: Activity, why: str) -> None:
+def test_an_end_is_told_with_its_exit_status(status: int | None, goodbye: bool, says: Activity, why: str) -> None:
     assert said(reader().read(DEMO, ended(status), None, NOW, said_goodbye=goodbye)) == (says, why)
 
 
@@ -91,7 +91,7 @@ def test_a_program_that_left_its_shell_behind_is_gone(goodbye: bool, says: Activ
     assert found.at == NOW
 
 
-def test_one_that_runs_again_has_not_ended() -> None:
+def test_a_program_that_runs_again_has_not_ended() -> None:
     reads = reader()
     assert reads.read(DEMO, pane(), GONE, NOW) is not None
     assert reads.read(DEMO, pane(), here(), NOW + 1) is None
@@ -136,22 +136,22 @@ def test_the_command_that_was_asked_for_runs(command: str, argv: list[str]) -> N
 
 
 @pytest.mark.parametrize(("command", "argv"), ANOTHER.values(), ids=ANOTHER)
-def test_another_command_is_no_answer(command: str, argv: list[str]) -> None:
+def test_another_command_is_no_sign_of_approval(command: str, argv: list[str]) -> None:
     assert asking(command, argv, NOW + 2) is None
 
 
-def test_one_that_ran_before_the_question_is_no_answer() -> None:
+def test_a_command_that_ran_before_the_question_is_no_sign_of_approval() -> None:
     assert asking("sleep 100", ["sleep", "100"], NOW - 2) is None
 
 
-def test_clocks_that_count_in_ticks_make_it_no_older_than_the_question() -> None:
+def test_a_start_that_seems_just_before_the_question_counts_as_after_it() -> None:
     found = asking("sleep 100", ["sleep", "100"], NOW - 0.1)
     assert found is not None
     assert found.at > NOW
 
 
 @pytest.mark.parametrize("command", ["", " ", "''", '"\\"'])
-def test_a_command_of_nothing_is_found_nowhere(command: str) -> None:
+def test_an_empty_command_is_never_found(command: str) -> None:
     assert asking(command, ["sleep", "100"], NOW + 2) is None
 
 
@@ -162,7 +162,7 @@ def test_the_agent_itself_is_not_the_command_that_it_was_told_of() -> None:
     assert reader(processes).read(DEMO, pane(), agent, NOW + 5, asked_for=asked_for) is None
 
 
-def test_below_a_pane_whose_program_was_not_found_it_is_found_too() -> None:
+def test_an_approved_command_is_found_below_the_pane_too() -> None:
     processes = tree((GONE.pid, 1, 0.0, ["sh"]), (77, GONE.pid, NOW + 1, ["sleep", "100"]))
     found = reader(processes).read(
         DEMO, pane(), None, NOW + 5, asked_for=HookActor(Activity.NEEDS_APPROVAL, NOW, "", "sleep 100")

@@ -28,7 +28,7 @@ def test_it_is_dated_when_it_was_first_seen() -> None:
     assert back.at == 18.0
 
 
-def test_a_screen_that_tells_nothing_is_no_evidence_and_ends_what_was() -> None:
+def test_a_screen_that_says_nothing_ends_the_evidence() -> None:
     reader = ScreenReader()
     reader.read(CLAUDE, IDLE, None, 1.0)
     assert reader.read(CLAUDE, "Loading", None, 2.0) is None
@@ -37,7 +37,7 @@ def test_a_screen_that_tells_nothing_is_no_evidence_and_ends_what_was() -> None:
     assert found.at == 3.0
 
 
-def test_another_dialog_is_dated_anew_and_a_moved_choice_is_not() -> None:
+def test_another_dialog_gets_a_new_date_and_a_moved_choice_does_not() -> None:
     reader = ScreenReader()
     one = reader.read(CLAUDE, ASKS.format("proceed", "❯", " "), None, 1.0)
     moved = reader.read(CLAUDE, ASKS.format("proceed", " ", "❯"), None, 2.0)

@@ -72,7 +72,7 @@ def works(turn: Turn) -> list[tuple[str, str]]:
 # --- on an interval ---
 
 
-def test_it_is_asked_an_interval_after_its_start_and_after_each_answer(
+def test_an_agent_is_asked_an_interval_after_its_start_and_after_each_answer(
     world: World, asking: FakeQueries, tmp_path: Path
 ) -> None:
     runs(world, tmp_path)
@@ -106,7 +106,7 @@ def test_the_copy_has_the_agent_s_environment_and_is_not_taken_for_it(
 
 
 @pytest.mark.parametrize("changes", [{"conversation": None}, {"spawn": "s0"}])
-def test_nobody_is_asked_whose_conversation_is_not_known(
+def test_an_agent_is_not_asked_before_its_conversation_is_known(
     world: World, asking: FakeQueries, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     runs(world, tmp_path, **changes)
@@ -114,7 +114,7 @@ def test_nobody_is_asked_whose_conversation_is_not_known(
     assert not asking.asked
 
 
-def test_nobody_is_asked_whose_account_is_limited(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_an_agent_is_not_asked_while_its_account_is_limited(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     account = {"account": "acme", **WATCHED}
     world.declare({"builder": account, "tester": {"account": "acme"}})
     runs(world, tmp_path)
@@ -128,7 +128,7 @@ def test_nobody_is_asked_whose_account_is_limited(world: World, asking: FakeQuer
     assert list(asking.asked) == ["check:builder"]
 
 
-def test_a_session_that_ended_is_not_waited_for_and_forgotten(
+def test_the_check_of_a_session_that_ended_is_cancelled_and_forgotten(
     world: World, asking: FakeQueries, tmp_path: Path
 ) -> None:
     runs(world, tmp_path)
@@ -154,7 +154,7 @@ def test_a_new_session_begins_anew(world: World, asking: FakeQueries, tmp_path: 
     assert list(asking.asked) == ["check:builder"]
 
 
-def test_an_interval_that_is_taken_away_ends_the_check(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_a_check_is_cancelled_when_its_interval_is_removed(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(after=EVERY_S)
     world.declare({"builder": {}})
@@ -162,7 +162,7 @@ def test_an_interval_that_is_taken_away_ends_the_check(world: World, asking: Fak
     assert asking.cancelled == ["check:builder"]
 
 
-def test_a_finished_task_is_ended_and_its_result_is_there_before_it_is_told(
+def test_a_finished_task_is_stopped_and_its_result_is_written_before_it_is_told(
     world: World, asking: FakeQueries, tmp_path: Path
 ) -> None:
     world.declare({"builder": {**WATCHED, "kind": "task"}})
@@ -183,7 +183,7 @@ def test_a_finished_task_is_ended_and_its_result_is_there_before_it_is_told(
     assert Path(finished.file).read_text() == "x" * 600
 
 
-def test_a_result_that_can_t_be_kept_is_told_all_the_same(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_a_result_that_can_t_be_written_is_still_told(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     (world.fleet_file.fleet.home / "jobs").write_text("in the way")
     runs(world, tmp_path)
     world.shows("builder", WAITS)
@@ -195,7 +195,9 @@ def test_a_result_that_can_t_be_kept_is_told_all_the_same(world: World, asking: 
     assert "can't be kept" in turn.trouble
 
 
-def test_what_went_wrong_is_explained_and_tried_again_later(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_a_failed_question_is_explained_and_asked_again_later(
+    world: World, asking: FakeQueries, tmp_path: Path
+) -> None:
     runs(world, tmp_path)
     world.turn(after=EVERY_S)
     asking.answer("check:builder", ForkFailed("not logged in"))
@@ -222,7 +224,7 @@ def reply(turn: Turn, ident: str = "p1") -> Reply:
     return turn.replies[ident][1]
 
 
-def test_a_question_is_held_until_the_answer_is_there(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_a_peek_is_deferred_until_the_answer_is_there(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     turn = world.turn(asks=[ASKS])
     assert (list(turn.deferred), list(turn.replies)) == (["p1"], [])
@@ -235,7 +237,7 @@ def test_a_question_is_held_until_the_answer_is_there(world: World, asking: Fake
     assert given.result == {**known, "text": SAID, "model": None}
 
 
-def test_what_a_person_asks_is_answered_in_free_words(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_a_person_s_own_question_is_answered_in_free_words(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     command = Peek(agent="builder", id="p1", question="Which file?", model="tiny", timeout_s=7)
     world.turn(asks=[command])
@@ -256,7 +258,7 @@ def test_what_a_person_asks_is_answered_in_free_words(world: World, asking: Fake
         (ForkFailed("resets at 9", limited=True), "the model that would answer is limited: resets at 9"),
     ],
 )
-def test_no_answer_is_a_refusal_with_a_sentence(
+def test_a_peek_without_an_answer_is_refused_with_the_reason(
     world: World, asking: FakeQueries, tmp_path: Path, result: Result, sentence: str
 ) -> None:
     runs(world, tmp_path)
@@ -266,7 +268,7 @@ def test_no_answer_is_a_refusal_with_a_sentence(
     assert (given.ok, given.code, given.said) == (False, "refused", sentence)
 
 
-def test_an_answer_without_form_is_given_as_it_is(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_an_answer_without_the_form_is_given_as_it_is(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(asks=[ASKS])
     asking.answer("peek:p1", ForkAnswer("It goes well."))
@@ -274,7 +276,9 @@ def test_an_answer_without_form_is_given_as_it_is(world: World, asking: FakeQuer
     assert (given.ok, given.said, given.result["state"]) == (True, "builder says: It goes well.", None)
 
 
-def test_who_can_t_be_asked_is_refused_at_once(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_a_peek_at_an_agent_that_can_t_be_asked_is_refused_at_once(
+    world: World, asking: FakeQueries, tmp_path: Path
+) -> None:
     runs(world, tmp_path, conversation=None)
     world.starts("stranger", spawn="s3")
     world.writes(
@@ -290,14 +294,14 @@ def test_who_can_t_be_asked_is_refused_at_once(world: World, asking: FakeQueries
     assert not asking.asked
 
 
-def test_what_a_program_would_take_for_an_option_is_no_model(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_a_model_that_looks_like_an_option_is_refused(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     given = reply(world.turn(asks=[Peek(agent="builder", id="p1", model="--yolo")]))
     assert given.said.startswith("builder can't be asked: '--yolo' is no name of a model")
     assert not asking.asked
 
 
-def test_a_session_that_ends_meanwhile_ends_the_question(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_a_peek_is_refused_when_its_session_ends(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(asks=[ASKS])
     world.tmux.panes.clear()
@@ -306,7 +310,7 @@ def test_a_session_that_ends_meanwhile_ends_the_question(world: World, asking: F
     assert given.said == ("its session ended before it answered: builder does not run any more: its session is gone")
 
 
-def test_another_session_is_not_asked_instead(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_a_peek_does_not_ask_a_later_session_instead(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(asks=[ASKS])
     world.starts("builder", WORKS, spawn="s2", created=int(world.now.timestamp()))
@@ -316,7 +320,7 @@ def test_another_session_is_not_asked_instead(world: World, asking: FakeQueries,
     assert not asking.asked
 
 
-def test_a_command_that_is_gone_is_not_waited_for(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_a_question_is_cancelled_when_its_command_is_gone(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(asks=[ASKS])
     with world.journal.transaction() as transaction:
@@ -325,7 +329,7 @@ def test_a_command_that_is_gone_is_not_waited_for(world: World, asking: FakeQuer
     assert asking.cancelled == ["peek:p1"]
 
 
-def test_a_monitor_that_starts_anew_asks_again(world: World, asking: FakeQueries, tmp_path: Path) -> None:
+def test_a_restarted_monitor_asks_again(world: World, asking: FakeQueries, tmp_path: Path) -> None:
     runs(world, tmp_path)
     world.turn(asks=[ASKS])
     asking.asked.clear()

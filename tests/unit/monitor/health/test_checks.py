@@ -33,12 +33,12 @@ def after(result: Result, health: Health = NEW, policy: HealthPolicy = POLICY, *
 # --- when ---
 
 
-def test_it_is_asked_an_interval_after_its_start_and_after_the_last_time() -> None:
+def test_an_agent_is_asked_an_interval_after_its_start_and_after_the_last_question() -> None:
     assert due_at(Health("s1"), POLICY, NOW - 100, NOW) == NOW + 500
     assert due_at(Health("s1", asked_at=NOW - 10), POLICY, NOW - 100, NOW) == NOW + 590
 
 
-def test_a_clock_that_was_set_back_puts_nothing_off() -> None:
+def test_a_clock_that_was_set_back_delays_no_check() -> None:
     assert due_at(Health("s1", asked_at=NOW + 9e6), POLICY, NOW + 9e6, NOW) == NOW + 600
 
 
@@ -59,7 +59,7 @@ def test_a_clock_that_was_set_back_puts_nothing_off() -> None:
         ({"declared": Agent(kind=AgentKind.SERVICE)}, False),
     ],
 )
-def test_nobody_is_asked_who_can_t_answer(seen: dict[str, Any], may: bool) -> None:
+def test_an_agent_is_asked_only_in_a_state_in_which_it_can_answer(seen: dict[str, Any], may: bool) -> None:
     assert may_be_asked(observation(**seen)) is may
 
 
@@ -77,7 +77,7 @@ def test_progress_is_told_and_nothing_is_asked(state: str) -> None:
 @pytest.mark.parametrize(
     ("state", "summary", "told"), [("working", "s", []), ("working", "t", ["progress"]), ("blocked", "s", ["progress"])]
 )
-def test_progress_is_told_again_when_it_is_another(state: str, summary: str, told: list[str]) -> None:
+def test_progress_is_told_again_only_when_it_changed(state: str, summary: str, told: list[str]) -> None:
     first = after(said("working")).memory
     assert kinds(after(said(state, summary), first, now=NOW + 600)) == told
 
@@ -85,7 +85,7 @@ def test_progress_is_told_again_when_it_is_another(state: str, summary: str, tol
 # --- finished ---
 
 
-def test_a_finished_task_is_ended_with_its_result() -> None:
+def test_a_finished_task_is_stopped_and_its_result_told() -> None:
     output = "x" * 2_000
     outcome, kept = conclude(
         Health("s1"), observation(declared=TASK), POLICY, TimedResult(said("finished", "done", output), 1.0), FILE
@@ -99,7 +99,7 @@ def test_a_finished_task_is_ended_with_its_result() -> None:
     assert kept == output
 
 
-def test_a_task_whose_end_was_refused_is_ended_again_and_told_once() -> None:
+def test_a_finished_task_that_still_runs_is_stopped_again_and_told_once() -> None:
     first = after(said("finished", "done"), declared=TASK)
     again = after(said("finished", "it is done"), first.memory, declared=TASK, now=NOW + 600)
     assert (verbs(again), kinds(again)) == (["stop"], [])
@@ -107,12 +107,12 @@ def test_a_task_whose_end_was_refused_is_ended_again_and_told_once() -> None:
 
 
 @pytest.mark.parametrize("kind", [AgentKind.PERSISTENT, AgentKind.LOOP])
-def test_who_is_kept_running_is_only_told(kind: AgentKind) -> None:
+def test_a_finished_agent_that_is_no_task_is_not_stopped(kind: AgentKind) -> None:
     outcome = after(said("finished"), declared=Agent(kind=kind, prompt="build"))
     assert (verbs(outcome), kinds(outcome)) == ([], ["finished"])
 
 
-def test_finished_is_told_once_however_it_is_worded_until_the_agent_has_moved_on() -> None:
+def test_finished_is_told_once_in_whatever_words_until_the_agent_has_moved_on() -> None:
     first = after(said("finished", "done")).memory
     same = after(said("finished", "all is done"), first, now=NOW + 600)
     assert kinds(same) == []
@@ -144,7 +144,9 @@ def test_without_a_result_there_is_no_file() -> None:
         (Agent(), End.RESTART, "restart"),
     ],
 )
-def test_no_answer_in_time_is_told_and_dealt_with(declared: Agent, then: End | None, does: str) -> None:
+def test_no_answer_in_time_is_told_and_followed_by_what_the_policy_says(
+    declared: Agent, then: End | None, does: str
+) -> None:
     outcome = after(ForkSilent(), policy=HealthPolicy(every_s=600, timeout_s=5, then=then), declared=declared)
     (told,) = outcome.events
     assert isinstance(told, AgentUnresponsive)
@@ -157,7 +159,7 @@ def test_no_answer_in_time_is_told_and_dealt_with(declared: Agent, then: End | N
         assert (restart.counts, restart.spawn) == (True, "s1")
 
 
-def test_who_does_not_answer_is_told_once_until_it_does() -> None:
+def test_an_agent_that_does_not_answer_is_told_once_until_it_answers() -> None:
     first = after(ForkSilent()).memory
     assert kinds(after(ForkSilent(), first)) == []
     answers = after(said("working"), first)
@@ -166,7 +168,7 @@ def test_who_does_not_answer_is_told_once_until_it_does() -> None:
 
 
 @pytest.mark.parametrize("seen", [{"left_alone": "its limit is reached"}, {"status": Activity.LIMITED}])
-def test_who_is_limited_meanwhile_need_not_answer(seen: dict[str, Any]) -> None:
+def test_an_agent_that_is_limited_meanwhile_need_not_answer(seen: dict[str, Any]) -> None:
     outcome = after(ForkSilent(), declared=TASK, **seen)
     assert (outcome.commands, outcome.events) == ((), ())
     assert "no answer within 120 s" in outcome.memory.trouble
@@ -190,7 +192,7 @@ def test_a_question_that_failed_says_nothing_of_the_agent(result: Result) -> Non
 # --- remembering ---
 
 
-def test_what_is_remembered_is_of_one_session() -> None:
+def test_a_remembered_check_counts_for_its_own_session_only() -> None:
     health = after(said("working", "half")).memory
     kept = {HEALTH.key("builder"): json.loads(json.dumps(HEALTH.dump(health)))}
     assert health_of(turn(kept), "builder", "s1") == health

@@ -79,14 +79,14 @@ def test_a_question_is_its_standard_input_and_the_answer_comes_back(asking: Quer
     assert asking.take("k") is None, "an answer is taken once"
 
 
-def test_a_question_may_stand_on_the_command_line(asking: QueryRunner) -> None:
+def test_a_question_may_be_an_argument(asking: QueryRunner) -> None:
     asking.ask(
         "k", query("import sys; print(sys.argv[1], repr(sys.stdin.read()))", "{question}", question="{scratch}?")
     )
     assert result(asking).text == "{scratch}? ''\n"
 
 
-def test_what_is_prepared_is_private_and_goes_over_the_agent_s_own(asking: QueryRunner, tmp_path: Path) -> None:
+def test_a_fork_s_setup_is_private_and_overrides_the_agent_s_environment(asking: QueryRunner, tmp_path: Path) -> None:
     seen: list[int] = []
 
     def prepare(original: OriginalConversation, scratch: Path) -> ForkSetup:
@@ -140,7 +140,7 @@ def test_no_answer_in_time_ends_the_whole_group(
     assert not left(asking, tmp_path)
 
 
-def test_a_child_that_stays_behind_holds_nothing_up(asking: QueryRunner, tmp_path: Path) -> None:
+def test_a_child_that_stays_behind_delays_no_answer(asking: QueryRunner, tmp_path: Path) -> None:
     """It holds the pipe open; what the program itself said is the answer."""
     code = (
         "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); print('so')"
@@ -152,7 +152,7 @@ def test_a_child_that_stays_behind_holds_nothing_up(asking: QueryRunner, tmp_pat
     wait_until(lambda: not marked(tmp_path), "its end")
 
 
-def test_who_is_cancelled_ends_at_once_and_gives_no_answer(asking: QueryRunner, tmp_path: Path) -> None:
+def test_a_cancelled_question_ends_at_once_without_an_answer(asking: QueryRunner, tmp_path: Path) -> None:
     asking.ask("k", query("import time; time.sleep(600)", timeout_s=600))
     wait_until(lambda: marked(tmp_path), "it runs")
     asking.cancel("k")
@@ -172,7 +172,7 @@ print("alone")
 """
 
 
-def test_few_run_at_once_and_people_are_first_in_line(tmp_path: Path) -> None:
+def test_few_questions_run_at_once_and_those_of_people_come_first(tmp_path: Path) -> None:
     ready = threading.Event()
     asking = QueryRunner(tmp_path / "peeks", ready.set, Log("monitor"), at_once=1)
     places = [str(tmp_path / "busy"), str(tmp_path / "order")]
@@ -188,12 +188,12 @@ def test_few_run_at_once_and_people_are_first_in_line(tmp_path: Path) -> None:
         asking.close()
 
 
-def test_a_flood_is_kept_within_bounds(asking: QueryRunner) -> None:
+def test_a_flood_of_output_is_cut(asking: QueryRunner) -> None:
     asking.ask("k", query("import sys\nfor _ in range(50): sys.stdout.write('x' * 100_000)"))
     assert len(result(asking).text) == AT_MOST_BYTES
 
 
-def test_who_will_only_wait_is_ended(asking: QueryRunner, tmp_path: Path) -> None:
+def test_a_program_that_can_only_wait_is_ended(asking: QueryRunner, tmp_path: Path) -> None:
     fork = Fork(
         lambda ended: ForkFailed(f"{ended.status} {ended.err}"), is_hopeless=lambda complaints: "limit" in complaints
     )
@@ -204,14 +204,14 @@ def test_who_will_only_wait_is_ended(asking: QueryRunner, tmp_path: Path) -> Non
     assert not marked(tmp_path)
 
 
-def test_the_last_complaints_count(asking: QueryRunner) -> None:
+def test_the_last_lines_of_errors_are_kept(asking: QueryRunner) -> None:
     fork = Fork(lambda ended: ForkFailed(f"{len(ended.err)} {ended.err[-4:]}"))
     code = "import sys\nfor _ in range(50): sys.stderr.write('x' * 100_000)\nsys.stderr.write('last')"
     asking.ask("k", query(code, fork=fork))
     assert result(asking) == ForkFailed(f"{LAST_BYTES} last")
 
 
-def test_what_an_earlier_monitor_left_is_ended_and_removed(tmp_path: Path) -> None:
+def test_programs_and_files_of_a_killed_monitor_are_removed(tmp_path: Path) -> None:
     directory = tmp_path / "peeks"
     (directory / "old").mkdir(parents=True)
     (directory / "old" / "copy.db").write_text("much")
@@ -231,6 +231,6 @@ def test_what_an_earlier_monitor_left_is_ended_and_removed(tmp_path: Path) -> No
             process.wait()
 
 
-def test_there_need_be_nothing_to_tidy(tmp_path: Path) -> None:
+def test_tidying_an_absent_directory_is_fine(tmp_path: Path) -> None:
     QueryRunner(tmp_path / "peeks", lambda: None, Log("monitor")).tidy()
     assert not (tmp_path / "peeks").exists()

@@ -41,7 +41,7 @@ def test_a_limit_of_a_model_concerns_those_on_it(fleet: Fleet) -> None:
     assert Accounts(fleet, {"four": hold("opus")}).concerned("four") == ("one", "two")
 
 
-def test_who_shares_the_account_is_left_alone_as_long_as_it_lasts(fleet: Fleet) -> None:
+def test_agents_of_the_same_account_are_held_as_long_as_the_limit_lasts(fleet: Fleet) -> None:
     accounts = Accounts(fleet, {"one": hold()})
     assert accounts.why_held("one", "acme", NOW) == "its session limit is reached"
     assert "as one was told" in accounts.why_held("three", "acme", NOW)
@@ -52,26 +52,26 @@ def test_who_shares_the_account_is_left_alone_as_long_as_it_lasts(fleet: Fleet) 
     assert Accounts(fleet, {"one": hold("opus")}).why_held("three", "acme", NOW) == ""
 
 
-def test_they_go_on_one_after_the_other(fleet: Fleet) -> None:
+def test_agents_of_an_account_go_on_one_after_the_other(fleet: Fleet) -> None:
     accounts = Accounts(fleet, {"one": hold(), "two": hold()})
     assert accounts.may_resume_at("two", NOW, 0.0, 15) == 0.0
     assert accounts.may_resume_at("two", NOW, NOW - 5, 15) == NOW + 10
 
 
-def test_one_is_waited_for_until_it_is_known_to_go_on(fleet: Fleet) -> None:
+def test_the_others_wait_until_the_first_is_known_to_go_on(fleet: Fleet) -> None:
     accounts = Accounts(fleet, {"one": hold(command="e1", asked_at=NOW - 5, tries=1), "two": hold()})
     assert accounts.may_resume_at("two", NOW, 0.0, 0) > NOW
     assert accounts.may_resume_at("one", NOW, 0.0, 0) == 0.0
     assert accounts.may_resume_at("two", NOW + 3_600, 0.0, 0) == 0.0, "who vanished holds nobody up"
 
 
-def test_an_agent_that_was_only_found_holds_nobody_else(fleet: Fleet) -> None:
+def test_the_limit_of_an_agent_that_was_only_found_holds_no_other(fleet: Fleet) -> None:
     accounts = Accounts(fleet, {"stranger": hold()})
     assert (accounts.why_held("one", "acme", NOW), list(accounts.parks(NOW))) == ("", [])
     assert accounts.why_held("stranger", "acme", NOW) == "its session limit is reached"
 
 
-def test_who_was_refused_again_tells_the_others_that_it_is_too_early(fleet: Fleet) -> None:
+def test_one_refusal_after_the_reset_delays_the_others(fleet: Fleet) -> None:
     again = hold(tries=1, since=2_010.0, resume_at=5_000.0)
     accounts = Accounts(fleet, {"one": again, "two": hold(), "three": hold("sonnet")})
     assert accounts.may_resume_at("two", 2_020.0, 0.0, 0) == 5_000.0

@@ -69,12 +69,12 @@ def test_a_limit_is_told_once_with_its_reset_and_what_will_be_done() -> None:
     assert (kinds(again), verbs(again), again.look_at) == ([], [], DUE)
 
 
-def test_all_sources_are_heard_before_a_limit_is_told() -> None:
+def test_a_limit_is_told_only_after_all_sources_had_time_to_speak() -> None:
     young = decide(LimitMemory(), limited(claim=claim(RESET, at=NOW - 0.1)), POLICY)
     assert (kinds(young), young.look_at) == ([], NOW - 0.1 + SOURCES_AGREE_AFTER_S)
 
 
-def test_where_nothing_tells_the_reset_it_is_tried_after_a_while() -> None:
+def test_without_a_known_reset_the_agent_is_asked_after_a_while() -> None:
     after = hit(claim=claim(None))
     assert hold(after).resume_at == NOW - 10 + POLICY.unknown_s
     later = decide(after, limited(claim=claim(None), now=NOW + POLICY.unknown_s), POLICY)
@@ -92,7 +92,7 @@ def test_a_reset_that_becomes_known_later_counts() -> None:
     assert (kinds(outcome), hold(outcome.memory).resume_at) == (["limit_hit"], DUE)
 
 
-def test_the_very_second_counts_once_a_file_tells_it_and_is_no_news() -> None:
+def test_a_reset_to_the_second_replaces_one_to_the_minute_without_an_event() -> None:
     exact = claim(RESET + 16, exact_to_s=1.0)
     outcome = decide(hit(), limited(claim=exact, now=NOW + 1), POLICY)
     assert (kinds(outcome), hold(outcome.memory).resume_at) == ([], RESET + 16 + 1 + 30)
@@ -107,7 +107,7 @@ def test_a_countdown_that_is_not_exact_is_no_new_limit(drift: float) -> None:
     assert (kinds(outcome), hold(outcome.memory).resets_at) == ([], RESET)
 
 
-def test_a_banner_that_is_read_again_on_another_day_means_what_it_meant() -> None:
+def test_a_banner_that_is_read_again_on_another_day_is_the_same_limit() -> None:
     """Its words name a time of day: after a restart they might be read as tomorrow's."""
     outcome = decide(hit(), limited(claim=claim(RESET + 86_400, at=NOW - 9), now=DUE), POLICY)
     assert (kinds(outcome), verbs(outcome)) == ([], ["send"])
@@ -116,7 +116,7 @@ def test_a_banner_that_is_read_again_on_another_day_means_what_it_meant() -> Non
 # --- bringing it to go on ---
 
 
-def test_at_its_time_it_is_asked_once_to_go_on() -> None:
+def test_at_the_reset_the_agent_is_asked_once_to_go_on() -> None:
     after, command_id = asked()
     for later in (1, 5, 20):
         outcome = decide(after, limited(now=DUE + later), POLICY)
@@ -134,7 +134,7 @@ def test_the_prompt_is_typed_only_into_its_own_session_while_it_is_idle_and_soon
     assert command.expires.timestamp() <= DUE + 60
 
 
-def test_who_works_for_a_while_goes_on() -> None:
+def test_an_agent_that_works_for_a_while_goes_on() -> None:
     after, _ = asked()
     works = observation(WORKING, DUE + 1, now=DUE + 2)
     early = decide(after, works, POLICY)
@@ -144,14 +144,14 @@ def test_who_works_for_a_while_goes_on() -> None:
     assert (told.how, told.tries) == ("resumed", 1)
 
 
-def test_a_turn_that_ended_well_is_enough() -> None:
+def test_a_turn_that_was_not_refused_lifts_the_limit() -> None:
     after, _ = asked()
     assert kinds(decide(after, observation(WAITING, DUE + 1, now=DUE + 2), POLICY)) == [], "it may be between two tools"
     outcome = decide(after, observation(WAITING, DUE + 1, now=DUE + 4), POLICY)
     assert (kinds(outcome), outcome.memory.hold) == (["limit_lifted"], None)
 
 
-def test_a_banner_out_of_sight_for_a_moment_is_no_turn() -> None:
+def test_a_banner_that_is_hidden_for_a_moment_is_no_turn() -> None:
     early = observation(WAITING, NOW + 100, now=NOW + 110, is_weak=True)
     assert kinds(decide(hit(), early, POLICY)) == []
     worked = decide(hit(), observation(WORKING, NOW + 50, now=NOW + 51), POLICY).memory
@@ -160,13 +160,13 @@ def test_a_banner_out_of_sight_for_a_moment_is_no_turn() -> None:
     assert kinds(decide(refused, early, POLICY)) == [], "what it worked on was refused"
 
 
-def test_at_its_time_who_is_not_limited_any_more_is_left_alone_unless_that_only_seems_so() -> None:
+def test_an_agent_that_is_surely_not_limited_any_more_is_not_asked() -> None:
     waits = observation(WAITING, NOW + 100, now=DUE)
     assert (verbs(decide(hit(), waits, POLICY)), kinds(decide(hit(), waits, POLICY))) == ([], ["limit_lifted"])
     assert verbs(decide(hit(), replace(waits, is_weak=True), POLICY)) == ["send"]
 
 
-def test_who_is_idle_since_before_it_was_asked_did_not_go_on() -> None:
+def test_an_agent_that_is_idle_since_before_its_prompt_did_not_go_on() -> None:
     after, _ = asked()
     assert kinds(decide(after, observation(WAITING, DUE - 1, now=DUE + 2), POLICY)) == []
 
@@ -180,7 +180,9 @@ def test_who_is_idle_since_before_it_was_asked_did_not_go_on() -> None:
         (RESET + 5, False, "by_somebody"),
     ],
 )
-def test_who_goes_on_without_us_is_told_by_whom(began: float, continues: bool, how: str) -> None:
+def test_the_event_says_whether_the_agent_went_on_by_itself_or_by_somebody(
+    began: float, continues: bool, how: str
+) -> None:
     after = hit(claim=claim(RESET, continues=continues))
     over_at = max(began, RESET if how == "by_itself" else 0.0) + LIFTED_AFTER_WORK_S
     assert kinds(decide(after, observation(WORKING, began, now=over_at - 0.1), POLICY)) == []
@@ -189,7 +191,7 @@ def test_who_goes_on_without_us_is_told_by_whom(began: float, continues: bool, h
     assert (told.how, told.tries) == (how, 0)
 
 
-def test_who_continues_by_itself_is_left_alone_until_patience_ends() -> None:
+def test_an_agent_that_continues_by_itself_is_left_alone_until_patience_ends() -> None:
     after = hit(claim=claim(RESET, continues=True))
     says_so = limited(claim=claim(RESET, continues=True), now=DUE)
     waits = decide(after, says_so, POLICY)
@@ -197,18 +199,18 @@ def test_who_continues_by_itself_is_left_alone_until_patience_ends() -> None:
     assert verbs(decide(waits.memory, replace(says_so, now=DUE + POLICY.patience_s), POLICY)) == ["send"]
 
 
-def test_who_called_its_continuation_off_is_resumed_at_its_time() -> None:
+def test_an_agent_whose_continuation_was_cancelled_is_resumed_at_the_reset() -> None:
     after = hit(claim=claim(RESET, continues=True))
     assert verbs(decide(after, limited(now=DUE), POLICY)) == ["send"]
 
 
-def test_others_of_its_account_come_first() -> None:
+def test_an_agent_waits_for_others_of_its_account() -> None:
     outcome = decide(hit(), limited(now=DUE), POLICY, DUE + 10)
     assert (verbs(outcome), outcome.look_at) == ([], DUE + 10)
 
 
 @pytest.mark.parametrize("found", [{"declared": None}, {}])
-def test_where_it_is_left_to_people_nothing_is_typed(found: dict[str, Any]) -> None:
+def test_with_resume_off_nothing_is_typed(found: dict[str, Any]) -> None:
     policy = POLICY if found else LimitPolicy(resume=False)
     after = hit(policy, **found)
     outcome = decide(after, limited(now=RESET + 200, **found), policy)
@@ -221,7 +223,7 @@ def test_where_it_is_left_to_people_nothing_is_typed(found: dict[str, Any]) -> N
 # --- what goes wrong ---
 
 
-def test_who_is_refused_again_is_asked_later_and_then_a_person_is_told() -> None:
+def test_an_agent_that_is_refused_again_is_asked_later_each_time_and_then_is_stuck() -> None:
     limits, now = hit(), DUE
     told: list[str] = []
     for tries in range(1, POLICY.tries + 1):
@@ -245,7 +247,7 @@ def _again(limits: LimitMemory, now: float) -> Any:
     return claim(RESET, at=hold(limits).since) if now else None
 
 
-def test_a_limit_that_is_told_anew_for_hours_is_held_until_then() -> None:
+def test_a_limit_that_is_told_anew_for_hours_holds_until_then() -> None:
     after, _ = asked()
     far = claim(DUE + 7_200, at=DUE + 2)
     outcome = decide(after, limited(claim=far, now=DUE + 3), POLICY)
@@ -264,7 +266,7 @@ def test_a_prompt_that_was_not_typed_is_no_try_and_is_typed_later() -> None:
     assert kinds(decide(limits, limited(now=now), POLICY)) == ["limit_stuck"]
 
 
-def test_a_prompt_of_which_nothing_is_heard_any_more_is_tried_again() -> None:
+def test_a_prompt_whose_reply_is_lost_is_sent_again() -> None:
     after, _ = asked()
     assert hold(decide(after, limited(now=DUE + 500), POLICY).memory).command
     assert hold(decide(after, limited(now=DUE + 700), POLICY).memory).command == ""
@@ -277,7 +279,7 @@ def test_a_prompt_that_is_not_taken_up_counts_as_a_try() -> None:
     assert (hold(outcome.memory).command, hold(outcome.memory).tries) == ("", 1)
 
 
-def test_who_is_refused_only_after_minutes_has_not_gone_on() -> None:
+def test_an_agent_that_is_refused_minutes_later_has_not_gone_on() -> None:
     """Some programs try for long before they say so."""
     limits, now = hit(), DUE
     told: list[str] = []
@@ -301,7 +303,7 @@ def test_another_limit_takes_the_place_of_the_first() -> None:
     assert (hold(outcome.memory).scope, hold(outcome.memory).model) == ("Opus", "opus")
 
 
-def test_the_same_words_on_a_screen_that_is_seen_anew_are_the_same_limit() -> None:
+def test_the_same_words_on_a_screen_that_is_read_again_are_the_same_limit() -> None:
     """Only a screen tells: after a restart its words seem to be of now, and a time of day of tomorrow."""
     shown = claim(RESET, by_file=False)
     tomorrow = claim(RESET + 86_400, at=DUE - 5, by_file=False)
@@ -315,7 +317,7 @@ def test_the_same_words_on_a_screen_that_is_seen_anew_are_the_same_limit() -> No
     assert kinds(decide(worked, later, left)) == ["limit_hit"]
 
 
-def test_a_clock_that_was_set_back_holds_nobody_up() -> None:
+def test_a_clock_that_was_set_back_delays_nothing() -> None:
     ahead = LimitMemory(over_at=NOW + 86_400)
     assert kinds(decide(decide(ahead, limited(), POLICY).memory, limited(claim=claim(at=NOW - 2)), POLICY)) == []
     assert kinds(decide(ahead, limited(claim=claim(at=NOW - 2)), POLICY)) == []
@@ -326,7 +328,7 @@ def test_a_clock_that_was_set_back_holds_nobody_up() -> None:
 # --- another session ---
 
 
-def test_after_a_reboot_it_is_owed_its_prompt_in_its_new_session() -> None:
+def test_after_a_reboot_the_new_session_gets_the_prompt() -> None:
     after = hit(claim=claim(RESET, continues=True))
     fresh = observation(WAITING, DUE + 30, spawn="s2", now=DUE + 31)
     assert verbs(decide(after, fresh, POLICY)) == []
@@ -340,7 +342,7 @@ def test_after_a_reboot_it_is_owed_its_prompt_in_its_new_session() -> None:
     assert kinds(done) == ["limit_lifted"]
 
 
-def test_another_conversation_has_its_own_prompt() -> None:
+def test_another_conversation_gets_no_prompt_for_the_limit() -> None:
     outcome = decide(hit(), observation(WAITING, DUE, spawn="s2", conversation="c2", now=DUE + 40), POLICY)
     assert (kinds(outcome), verbs(outcome)) == (["limit_lifted"], [])
 
@@ -405,7 +407,7 @@ class Pretended:
     restarts=st.sets(st.integers(0, 100)),
 )
 @settings(max_examples=150, deadline=None)
-def test_every_agent_goes_on_and_is_prompted_once_at_most(
+def test_every_agent_goes_on_with_one_prompt_at_most(
     reset_in: int, by_itself: float | None, delay: float, looks: list[float], restarts: set[int]
 ) -> None:
     """Whenever it is looked at, however slow the spawner is, and whenever the monitor is restarted in between."""
@@ -434,7 +436,7 @@ def test_every_agent_goes_on_and_is_prompted_once_at_most(
     restarts=st.sets(st.integers(0, 300)),
 )
 @settings(max_examples=150, deadline=None)
-def test_who_is_refused_for_ever_is_asked_a_bounded_number_of_times(
+def test_an_agent_that_is_always_refused_is_asked_a_bounded_number_of_times(
     slow: float, resets: list[float], screen_only: bool, looks: list[float], restarts: set[int]
 ) -> None:
     """However long it tries before it says so, and whatever it says of its reset each time."""

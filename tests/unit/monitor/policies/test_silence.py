@@ -26,7 +26,7 @@ def test_it_is_told_once() -> None:
     assert kinds(decide(told.memory, works(1_000), POLICY)) == []
 
 
-def test_who_writes_again_may_fall_silent_again() -> None:
+def test_an_agent_that_writes_again_may_fall_silent_again() -> None:
     told = decide(SilenceMemory(), works(100), POLICY).memory
     again = decide(told, works(150, wrote_at=NOW + 150), POLICY)
     assert kinds(decide(again.memory, works(250, wrote_at=NOW + 150), POLICY)) == ["unresponsive"]
@@ -41,7 +41,7 @@ def test_who_writes_again_may_fall_silent_again() -> None:
         observation(Activity.NEEDS_APPROVAL, NOW, now=NOW + 1_000),
     ],
 )
-def test_others_are_quiet_for_good_reason(seen: AgentObservation) -> None:
+def test_an_agent_that_does_not_work_or_does_not_paint_may_be_silent(seen: AgentObservation) -> None:
     assert kinds(decide(SilenceMemory(), seen, POLICY)) == []
 
 

@@ -40,7 +40,7 @@ def test_it_stalls_after_its_time_and_not_before() -> None:
     assert acts(decide(waits.memory, idle(60), POLICY)) == (["stalled"], ["send"])
 
 
-def test_never_means_never() -> None:
+def test_after_s_zero_means_never() -> None:
     never = replace_policy(after_s=0)
     assert acts(decide(StallMemory(), idle(1e6), never)) == ([], [])
 
@@ -61,25 +61,25 @@ def test_a_promise_may_be_shorter_than_its_patience_and_not_longer_than_allowed(
     assert due_at(known(), idle(0, promise=NOW + 1e6), POLICY) == NOW + 3_600 + 10
 
 
-def test_who_is_parked_is_left_alone() -> None:
+def test_an_agent_that_is_to_be_left_alone_does_not_stall() -> None:
     assert acts(decide(known(), idle(600, left_alone="its limit is reached"), POLICY)) == ([], [])
 
 
-def test_who_is_woken_on_a_schedule_waits_for_that() -> None:
+def test_an_agent_with_a_wake_schedule_does_not_stall_without_a_promise() -> None:
     declared = Agent(prompt="build", wake=Wake(every_s=3_600))
     assert acts(decide(known(), idle(600, declared=declared), POLICY)) == ([], [])
     assert acts(decide(known(), idle(600, declared=declared, promise=NOW + 5), POLICY)) == (["stalled"], ["send"])
 
 
 @pytest.mark.parametrize("declared", [None, Agent(kind=AgentKind.SERVICE)])
-def test_nothing_is_typed_into_what_is_no_agent_of_the_fleet(declared: Agent | None) -> None:
+def test_nothing_is_typed_into_an_agent_outside_the_fleet_file(declared: Agent | None) -> None:
     assert acts(decide(StallMemory(), idle(1e6, declared=declared), POLICY)) == ([], [])
 
 
 # --- what ---
 
 
-def test_it_is_nudged_then_restarted_and_told_what_to_do_then_told() -> None:
+def test_an_idle_agent_is_nudged_then_restarted_and_nudged_then_left_to_people() -> None:
     nudged = decide(known(), idle(60), POLICY)
     assert isinstance(only(nudged), Send)
     restarted = decide(nudged.memory, idle(120), POLICY)
@@ -102,7 +102,7 @@ def test_each_step_is_explained() -> None:
     assert (told.then, told.reason) == ("nudge", "idle for 60 s; it is told to go on (1 of 3)")
 
 
-def test_work_that_a_nudge_brought_about_does_not_begin_anew() -> None:
+def test_work_that_a_nudge_caused_does_not_reset_the_steps() -> None:
     nudged = decide(known(), idle(60), POLICY).memory
     works = decide(nudged, observation(WORKING, NOW + 61, now=NOW + 65), POLICY).memory
     idles = decide(works, observation(WAITING, NOW + 70, now=NOW + 70), POLICY).memory
@@ -110,13 +110,13 @@ def test_work_that_a_nudge_brought_about_does_not_begin_anew() -> None:
 
 
 @pytest.mark.parametrize(("began", "ended"), [(60 + CAUSED_WITHIN_S + 1, 130), (61, 61 + 60 + 1)])
-def test_work_for_another_reason_or_for_long_does(began: float, ended: float) -> None:
+def test_work_for_another_reason_or_for_long_resets_the_steps(began: float, ended: float) -> None:
     nudged = decide(known(), idle(60), POLICY).memory
     works = decide(nudged, observation(WORKING, NOW + began, now=NOW + ended), POLICY).memory
     assert works.step == 0
 
 
-def test_work_that_begins_after_people_were_told_is_theirs() -> None:
+def test_work_that_begins_after_people_were_told_resets_the_steps() -> None:
     told = decide(known(), idle(60), replace_policy(then=[Then.TELL])).memory
     again = decide(told, observation(WAITING, NOW + 65, now=NOW + 66), replace_policy(then=[Then.TELL])).memory
     assert again.step == 0
@@ -126,7 +126,7 @@ def test_work_that_begins_after_people_were_told_is_theirs() -> None:
     )
 
 
-def test_a_turn_between_two_looks_is_work_too() -> None:
+def test_a_turn_between_two_observations_counts_as_work() -> None:
     nudged = decide(known(), idle(60), POLICY).memory
     again = decide(nudged, observation(WAITING, NOW + 62, now=NOW + 63), POLICY)
     assert (again.memory.stalled, again.memory.step, again.memory.idle_since) == (False, 1, NOW + 62)
@@ -143,7 +143,7 @@ def test_a_turn_between_two_looks_is_work_too() -> None:
         (Agent(kind=AgentKind.TASK, prompt="build"), ("tell",)),
     ],
 )
-def test_who_has_no_task_is_not_nudged_unless_somebody_wants_it(declared: Agent, expected: tuple[str, ...]) -> None:
+def test_an_agent_without_a_prompt_is_not_nudged_by_default(declared: Agent, expected: tuple[str, ...]) -> None:
     assert steps(StallPolicy(), idle(0, declared=declared)) == expected
     wanted = "tell" if declared.kind is AgentKind.TASK else "restart"  # a task that is ended stays down
     assert steps(StallPolicy(then=[Then.RESTART]), idle(0, declared=declared)) == (wanted,)

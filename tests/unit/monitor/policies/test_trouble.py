@@ -21,7 +21,7 @@ def failed(trouble: Trouble, seconds: float = 0.0, **more: Any) -> AgentObservat
 
 
 @pytest.mark.parametrize("trouble", [Trouble.GONE, Trouble.SESSION])
-def test_what_a_restart_may_mend_is_restarted_within_its_limits_once(trouble: Trouble) -> None:
+def test_trouble_that_a_restart_may_end_leads_to_one_restart(trouble: Trouble) -> None:
     waits = decide(TroubleMemory(), failed(trouble, 29), POLICY)
     assert (kinds(waits), verbs(waits), waits.look_at) == ([], [], NOW + 30)
     outcome = decide(waits.memory, failed(trouble, 30), POLICY)
@@ -35,7 +35,7 @@ def test_what_a_restart_may_mend_is_restarted_within_its_limits_once(trouble: Tr
 
 
 @pytest.mark.parametrize("trouble", [Trouble.LOGIN, Trouble.CREDIT, Trouble.SETUP])
-def test_what_only_a_person_mends_is_held_and_told_once(trouble: Trouble) -> None:
+def test_trouble_that_only_a_person_can_end_is_held_and_told_once(trouble: Trouble) -> None:
     outcome = decide(TroubleMemory(), failed(trouble), POLICY)
     (told,) = outcome.events
     assert isinstance(told, AgentFatal)
@@ -43,7 +43,7 @@ def test_what_only_a_person_mends_is_held_and_told_once(trouble: Trouble) -> Non
     assert kinds(decide(outcome.memory, failed(trouble, 1e6), POLICY)) == []
 
 
-def test_who_is_held_may_be_asked_again_now_and_then() -> None:
+def test_a_held_agent_may_be_asked_again_now_and_then() -> None:
     policy = WatchPolicy(credit=HoldPolicy(retry_s=600))
     after = decide(TroubleMemory(), failed(Trouble.CREDIT), policy).memory
     assert decide(after, failed(Trouble.CREDIT, 599), policy).look_at == NOW + 600
@@ -53,13 +53,13 @@ def test_who_is_held_may_be_asked_again_now_and_then() -> None:
     assert kinds(decide(tried, failed(Trouble.CREDIT, 603), policy)) == [], "that it failed again is no news"
 
 
-def test_who_works_again_is_not_held_any_more() -> None:
+def test_an_agent_that_works_again_is_not_held_any_more() -> None:
     held = decide(TroubleMemory(), failed(Trouble.LOGIN), POLICY).memory
     assert decide(held, observation(Activity.WORKING, NOW + 100, now=NOW + 100), POLICY).memory == TroubleMemory()
     assert kinds(decide(TroubleMemory(), failed(Trouble.LOGIN, 200), POLICY)) == ["fatal"]
 
 
-def test_what_is_left_to_people_is_only_told() -> None:
+def test_trouble_that_is_left_to_people_is_only_told() -> None:
     policy = WatchPolicy(heal=HealPolicy(after_s=0, then=Mend.TELL))
     outcome = decide(TroubleMemory(), failed(Trouble.GONE), policy)
     assert (kinds(outcome), verbs(outcome)) == (["fatal"], [])
@@ -67,7 +67,7 @@ def test_what_is_left_to_people_is_only_told() -> None:
     assert (kinds(found), verbs(found)) == (["fatal"], [])
 
 
-def test_nobody_is_restarted_while_its_account_is_limited() -> None:
+def test_no_agent_is_restarted_while_its_account_is_limited() -> None:
     parked = failed(Trouble.GONE, 600, left_alone="its limit is reached")
     outcome = decide(TroubleMemory(), parked, POLICY)
     assert (kinds(outcome), verbs(outcome)) == ([], [])

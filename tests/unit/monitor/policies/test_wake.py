@@ -45,13 +45,13 @@ def test_it_is_woken_once_an_interval_and_told_when_it_has_the_text() -> None:
 
 
 @pytest.mark.parametrize("busy", [{"status": Activity.WORKING}, {"since": NOW + 99}, {"left_alone": "its limit"}])
-def test_one_that_is_due_while_it_can_not_be_woken_is_made_up_for(busy: dict[str, Any]) -> None:
+def test_a_wake_that_falls_due_while_the_agent_is_busy_is_made_up_for(busy: dict[str, Any]) -> None:
     waits = step(BEGUN, replace(idle(100), **busy))
     assert verbs(waits) == []
     assert verbs(step(waits.memory, idle(130))) == ["send"]
 
 
-def test_many_that_were_missed_are_one() -> None:
+def test_many_missed_wakes_become_one() -> None:
     woken = step(BEGUN, idle(10_000))
     after = step(woken.memory, idle(10_001, replies=reply(str(only(woken).id)))).memory
     assert due_at(after, EVERY, UTC) == NOW + 10_100
