@@ -59,28 +59,28 @@ class LimitMemory:
 
 
 def decide(
-    limits: LimitMemory, observed: AgentObservation, policy: LimitPolicy, may_resume_at: float = 0.0
+    memory: LimitMemory, observed: AgentObservation, policy: LimitPolicy, may_resume_at: float = 0.0
 ) -> PolicyOutcome[LimitMemory]:
     """`may_resume_at`: until then the other agents of the account come first."""
-    hold = limits.hold.clamped(observed.now) if limits.hold is not None else None
-    limits = replace(limits, hold=hold, over_at=min(limits.over_at, observed.now))
+    hold = memory.hold.clamped(observed.now) if memory.hold is not None else None
+    memory = replace(memory, hold=hold, over_at=min(memory.over_at, observed.now))
     if hold is None:
-        return _hit(limits, observed, policy)
+        return _hit(memory, observed, policy)
     if hold.conversation and observed.conversation and hold.conversation != observed.conversation:
         return _lift(hold, observed, "by_somebody", "it went on to another conversation")
     if hold.spawn != observed.spawn:
-        return _in_new_session(limits, hold, observed, policy, may_resume_at)
+        return _in_new_session(memory, hold, observed, policy, may_resume_at)
     if observed.status in GOING_ON:
-        return _goes_on(limits, hold, observed)
+        return _goes_on(memory, hold, observed)
     if _ended_a_turn(hold, observed):
         return _lift(hold, observed, _how(hold, observed.since), "its turn is over, and was not refused")
     if observed.status is Activity.LIMITED and observed.claim is not None:
         anew = _told_anew(_sharper(hold, observed.claim, policy), observed.claim, observed.now, policy)
         if anew.resets_at is not None and anew.resets_at > (hold.resets_at or 0.0) + RESET_MOVED_S:
             told = limit_hit(anew, observed, policy)
-            return PolicyOutcome(replace(limits, hold=anew), events=(told,), look_at=anew.resume_at)
+            return PolicyOutcome(replace(memory, hold=anew), events=(told,), look_at=anew.resume_at)
         hold = anew
-    return _resume(replace(limits, hold=hold), hold, observed, policy, may_resume_at)
+    return _resume(replace(memory, hold=hold), hold, observed, policy, may_resume_at)
 
 
 def _ended_a_turn(hold: LimitHold, observed: AgentObservation) -> bool:
@@ -95,16 +95,16 @@ def _ended_a_turn(hold: LimitHold, observed: AgentObservation) -> bool:
 # --- a limit is hit ---
 
 
-def _hit(limits: LimitMemory, observed: AgentObservation, policy: LimitPolicy) -> PolicyOutcome[LimitMemory]:
+def _hit(memory: LimitMemory, observed: AgentObservation, policy: LimitPolicy) -> PolicyOutcome[LimitMemory]:
     claim = observed.claim
-    if observed.status in GOING_ON and limits.over_said:
-        return PolicyOutcome(replace(limits, over_said=""))
-    if claim is None or observed.status is not Activity.LIMITED or claim.at <= limits.over_at:
-        return PolicyOutcome(limits)
-    if not claim.by_file and claim.said == limits.over_said:
-        return PolicyOutcome(limits)
+    if observed.status in GOING_ON and memory.over_said:
+        return PolicyOutcome(replace(memory, over_said=""))
+    if claim is None or observed.status is not Activity.LIMITED or claim.at <= memory.over_at:
+        return PolicyOutcome(memory)
+    if not claim.by_file and claim.said == memory.over_said:
+        return PolicyOutcome(memory)
     if 0 <= observed.now - claim.at < SOURCES_AGREE_AFTER_S:
-        return PolicyOutcome(limits, look_at=claim.at + SOURCES_AGREE_AFTER_S)
+        return PolicyOutcome(memory, look_at=claim.at + SOURCES_AGREE_AFTER_S)
     hold = LimitHold(
         account=observed.account,
         model=claim.model,
@@ -118,9 +118,9 @@ def _hit(limits: LimitMemory, observed: AgentObservation, policy: LimitPolicy) -
         continues=claim.continues,
         said=claim.said,
     )
-    if limits.tries and observed.now - limits.over_at < REFUSED_AGAIN_WITHIN_S:
-        hold = _after_refusal(replace(hold, tries=limits.tries), claim, observed.now, policy)
-    after = LimitMemory(hold, limits.over_at)
+    if memory.tries and observed.now - memory.over_at < REFUSED_AGAIN_WITHIN_S:
+        hold = _after_refusal(replace(hold, tries=memory.tries), claim, observed.now, policy)
+    after = LimitMemory(hold, memory.over_at)
     return PolicyOutcome(after, events=(limit_hit(hold, observed, policy),), look_at=hold.resume_at)
 
 
@@ -170,13 +170,13 @@ def _next_try(hold: LimitHold, now: float, policy: LimitPolicy) -> float:
 # --- it is over ---
 
 
-def _goes_on(limits: LimitMemory, hold: LimitHold, observed: AgentObservation) -> PolicyOutcome[LimitMemory]:
+def _goes_on(memory: LimitMemory, hold: LimitHold, observed: AgentObservation) -> PolicyOutcome[LimitMemory]:
     """It works. A refusal comes at once, so the limit is over when it has worked for a while."""
     over_at = observed.since + LIFTED_AFTER_WORK_S
     if hold.continues and hold.resets_at is not None and observed.since > hold.resets_at - EARLY_S:
         over_at = max(over_at, hold.resets_at + LIFTED_AFTER_WORK_S)  # it may be about to try again
     if observed.since <= hold.since or observed.now < over_at:
-        seen = replace(limits, hold=replace(hold, worked=hold.worked or observed.since > hold.since))
+        seen = replace(memory, hold=replace(hold, worked=hold.worked or observed.since > hold.since))
         return PolicyOutcome(seen, look_at=max(over_at, observed.now + LOOK_AGAIN_S))
     return _lift(hold, observed, _how(hold, observed.since), observed.reason)
 
@@ -199,32 +199,32 @@ def _lift(hold: LimitHold, observed: AgentObservation, how: How, why: str) -> Po
 
 
 def _in_new_session(
-    limits: LimitMemory, hold: LimitHold, observed: AgentObservation, policy: LimitPolicy, may_resume_at: float
+    memory: LimitMemory, hold: LimitHold, observed: AgentObservation, policy: LimitPolicy, may_resume_at: float
 ) -> PolicyOutcome[LimitMemory]:
     """The session that was limited ended, and a new one took up its conversation: it still waits."""
     if observed.status in GOING_ON:
-        return _goes_on(limits, hold, observed)
+        return _goes_on(memory, hold, observed)
     if observed.status is Activity.LIMITED:
-        here = replace(limits, hold=replace(hold, spawn=observed.spawn))
+        here = replace(memory, hold=replace(hold, spawn=observed.spawn))
         return decide(here, observed, policy, may_resume_at)
     if observed.status not in IDLE:
-        return PolicyOutcome(limits)
+        return PolicyOutcome(memory)
     if hold.sent_at and observed.since > hold.asked_at:
         return _lift(hold, observed, "resumed", "its turn is over, and was not refused")
     hold = replace(hold, continues=False)  # only the program that ended would have gone on
-    return _resume(replace(limits, hold=hold), hold, observed, policy, may_resume_at)
+    return _resume(replace(memory, hold=hold), hold, observed, policy, may_resume_at)
 
 
 def _resume(
-    limits: LimitMemory, hold: LimitHold, observed: AgentObservation, policy: LimitPolicy, may_resume_at: float
+    memory: LimitMemory, hold: LimitHold, observed: AgentObservation, policy: LimitPolicy, may_resume_at: float
 ) -> PolicyOutcome[LimitMemory]:
     if hold.stuck:
-        return PolicyOutcome(limits)
+        return PolicyOutcome(memory)
     if hold.command:
-        return _confirm(limits, hold, observed, policy)
+        return _confirm(memory, hold, observed, policy)
     due = hold.resume_at + (policy.patience_s if hold.continues else 0.0)
     if observed.now < due:
-        return PolicyOutcome(limits, look_at=due)
+        return PolicyOutcome(memory, look_at=due)
     if not policy.resume or not observed.is_managed:
         return _lift(
             hold, observed, "left", "the time that it named is over" if hold.resets_at else "it was long enough"
@@ -232,20 +232,20 @@ def _resume(
     if observed.spawn == hold.spawn and observed.status in IDLE and not observed.is_weak and not hold.tries:
         return _lift(hold, observed, "by_somebody", "it waits for a prompt, and is not limited any more")
     if hold.tries >= policy.tries or hold.refusals >= MAX_UNTYPED:
-        return PolicyOutcome(replace(limits, hold=replace(hold, stuck=True)), events=(limit_stuck(hold, observed),))
+        return PolicyOutcome(replace(memory, hold=replace(hold, stuck=True)), events=(limit_stuck(hold, observed),))
     if observed.now < may_resume_at:
-        return PolicyOutcome(limits, look_at=may_resume_at)
+        return PolicyOutcome(memory, look_at=may_resume_at)
     if observed.status is not Activity.LIMITED and not observed.is_idle:
-        return PolicyOutcome(limits, look_at=observed.now + LOOK_AGAIN_S)
+        return PolicyOutcome(memory, look_at=observed.now + LOOK_AGAIN_S)
     command_id = stable_id("limit", observed.agent, observed.spawn, hold.since, hold.tries, hold.refusals)
     after = replace(hold, tries=hold.tries + 1, command=command_id, asked_at=observed.now, sent_at=0.0)
     command = send(observed, policy.prompt, command_id)
     look_at = observed.now + LOOK_AGAIN_S
-    return PolicyOutcome(replace(limits, hold=after), ((command, f"{hold.named} has lifted"),), look_at=look_at)
+    return PolicyOutcome(replace(memory, hold=after), ((command, f"{hold.named} has lifted"),), look_at=look_at)
 
 
 def _confirm(
-    limits: LimitMemory, hold: LimitHold, observed: AgentObservation, policy: LimitPolicy
+    memory: LimitMemory, hold: LimitHold, observed: AgentObservation, policy: LimitPolicy
 ) -> PolicyOutcome[LimitMemory]:
     """Check whether the prompt arrived, and whether the agent took it up."""
     reply = observed.replies.get(hold.command)
@@ -256,7 +256,7 @@ def _confirm(
         hold = replace(hold, command="", tries=hold.tries - 1, refusals=hold.refusals + 1, resume_at=later)
     elif _has_failed(hold, reply, observed.now):
         hold = replace(hold, command="", resume_at=_next_try(hold, observed.now, policy))
-    return PolicyOutcome(replace(limits, hold=hold), look_at=observed.now + LOOK_AGAIN_S)
+    return PolicyOutcome(replace(memory, hold=hold), look_at=observed.now + LOOK_AGAIN_S)
 
 
 def _has_failed(hold: LimitHold, reply: Reply | None, now: float) -> bool:

@@ -39,7 +39,7 @@ WRONG_PROGRAM = "wrong_backend"
 
 @dataclass
 class LastDecision:
-    """From what one agent was last decided about, and when it must be again."""
+    """What the last decision about one agent was based on, and when the next is due at the latest."""
 
     basis: tuple[object, ...] = ()
     due: float = -NEVER

@@ -1,4 +1,4 @@
-"""A verdict in full: every piece of evidence, what was made of it, and the subagents."""
+"""What `muster explain` gives: every piece of evidence, why it is believed, and the subagents."""
 
 import pytest
 

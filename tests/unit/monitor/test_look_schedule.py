@@ -1,4 +1,4 @@
-"""How often it is looked, and at which screens."""
+"""How often the monitor looks, and at which screens."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A turn of the monitor: whom it watches, which screens it looks at, and what it tells."""
+"""A turn of the monitor: which agents it watches, which screens it captures, and what it reports."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Calls of hooks in a turn of the monitor: whose they are, when they count, and when they may go."""
+"""Calls of hooks in a turn of the monitor: which agent they belong to, when they count, and when they are removed."""
 
 from dataclasses import asdict
 from typing import Any

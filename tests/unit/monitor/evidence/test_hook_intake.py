@@ -1,4 +1,4 @@
-"""Whose hook was called, and how long one is kept of which nobody knows."""
+"""Which agent a call of a hook belongs to, and how long a call without an owner is kept."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a copy is asked, and what is made of answers as models give them."""
+"""What a copy is asked, and how answers are read as models give them."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sights for the tests of policies: what matters is said, the rest is as it mostly is."""
+"""Observations and claims for the tests of policies: what matters is said, the rest is as it mostly is."""
 
 from datetime import UTC, datetime
 from typing import Any

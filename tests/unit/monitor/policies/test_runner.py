@@ -1,4 +1,4 @@
-"""What the monitor asks of the spawner, and tells, as the policies of several agents want it."""
+"""Which commands the monitor sends, and which events it emits, as the policies of several agents want it."""
 
 from datetime import timedelta
 from typing import Any
