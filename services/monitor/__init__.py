@@ -1,1 +1,1 @@
-"""What each agent is doing, from all that can be seen of it."""
+"""The monitor: what each agent is doing, and what is done about it."""

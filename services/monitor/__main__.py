@@ -1,4 +1,4 @@
-"""Wiring only."""
+"""Builds the monitor and runs it."""
 
 import atexit
 import sys
@@ -10,8 +10,8 @@ from shared.agents.hooks.spool import Spool
 from shared.runtime.bootstrap import ServiceContext, serve
 from shared.system.tmux import Tmux
 
-GATHERS_S = 0.05
-"""Agents at work call hooks all the time: what comes within so long is heard together."""
+HOOKS_GATHER_S = 0.05
+"""Agents at work call hooks all the time: the calls of this long are taken in one turn."""
 
 
 def build(wiring: ServiceContext) -> Monitor:
@@ -19,12 +19,12 @@ def build(wiring: ServiceContext) -> Monitor:
     spool = Spool(
         wiring.fleet.home / "hooks", lambda said: wiring.log.warning("a hook could not be heard", reason=said)
     )
-    spool.listen(lambda: wiring.nudge(GATHERS_S))
-    asking = QueryRunner(wiring.fleet.home / "peeks", wiring.nudge, wiring.log)
-    asking.tidy()
-    atexit.register(asking.close)
+    spool.listen(lambda: wiring.nudge(HOOKS_GATHER_S))
+    queries = QueryRunner(wiring.fleet.home / "peeks", wiring.nudge, wiring.log)
+    queries.tidy()
+    atexit.register(queries.close)
     registry = RegistryFile(wiring.fleet.registry)
-    return Monitor(wiring.fleet_file, registry, tmux, wiring.journal, spool, wiring.log, asking)
+    return Monitor(wiring.fleet_file, registry, tmux, wiring.journal, spool, queries)
 
 
 def main() -> int:

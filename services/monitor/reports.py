@@ -1,45 +1,52 @@
-"""What was told of each agent: a change once, and each time that it asks a person. It survives a restart."""
+"""Reports what each agent is doing: every change of status once, and every question to a person once.
 
-from dataclasses import asdict, dataclass, replace
+What was reported last is remembered, so a restarted monitor reports nothing twice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from registry import AgentRecord
 from services.monitor.verdict import Verdict
+from shared.agents.evidence import EvidenceSource
 from shared.contract.events.activity import ApprovalNeeded, StatusChanged
 from shared.contract.states import Activity
+from shared.fleet import Backend
+from shared.runtime.memory import MemoryTable
 from shared.runtime.turn import Turn
+from shared.screen import read_screen
+from shared.screen.signs import fingerprint
 
-TOLD = "told:"
-SHOWS_WITHIN_S = 1.5
-"""Who asks is told when the dialog is on the screen, so that it can be told with it; after so long, in any case."""
-RECORDS_WITHIN_S = 10.0
-"""A record that does not know by then what was told has lost it: it is told again."""
+DIALOG_WITHIN_S = 1.5
+"""How long a question waits for its dialog to be on the screen. Then it is reported without."""
+RECORDED_WITHIN_S = 10.0
+"""A record that does not have the reported status by then has lost it: it is reported again, once."""
 
 
 @dataclass(frozen=True)
 class ReportedActivity:
+    """What was last reported of one agent."""
+
     spawn: str
     status: Activity
     since: float
     at: float = 0.0
-    """When it was told."""
+    """When the status was reported."""
     asked: str = ""
-    """The dialog that a person was told of last, by its fingerprint."""
+    """The fingerprint of the dialog that was reported last."""
     asked_at: float = 0.0
     hook_at: float = 0.0
-    """When the hook told of it, if one did."""
+    """When the hook of that question was called, if one was."""
     again: bool = False
-    """Whether its status was told a second time, since the record had lost it."""
+    """Whether the status was reported a second time, since the record had lost it."""
 
-    @classmethod
-    def read(cls, kept: dict[str, Any]) -> "ReportedActivity":
-        known = {name: kept[name] for name in cls.__dataclass_fields__ if name in kept}
-        return cls(**{**known, "status": Activity(kept["status"])})
+
+REPORTS = MemoryTable("report:", ReportedActivity)
 
 
 @dataclass(frozen=True)
-class ReportedQuestion:
+class ApprovalQuestion:
     """What an agent asks a person now."""
 
     since: float
@@ -51,56 +58,72 @@ class ReportedQuestion:
     shown_since: float = 0.0
     """Since when this dialog is on the screen."""
 
-    def is_news(self, told: ReportedActivity, now: float, *, still_asks: bool) -> bool:
-        """Whether it is another question than the last one, with which it may still be asking. A dialog that is only
-        painted anew, or seen for the first time after a restart, is not."""
-        if not 0 < told.asked_at <= now:
+    def is_news(self, reported: ReportedActivity, now: float, *, still_asks: bool) -> bool:
+        """Whether it is another question than the last one. `still_asks`: the agent was asking before this turn too.
+
+        A dialog that is painted again, or seen for the first time after a restart, is no other question.
+        """
+        if not 0 < reported.asked_at <= now:
             return True
-        if self.hook_at is not None and self.hook_at > told.hook_at:
+        if self.hook_at is not None and self.hook_at > reported.hook_at:
             return True
         if self.fingerprint:
-            return self.fingerprint != told.asked or (not still_asks and self.shown_since > told.asked_at)
-        return self.hook_at is None and self.since > told.asked_at
+            return self.fingerprint != reported.asked or (not still_asks and self.shown_since > reported.asked_at)
+        return self.hook_at is None and self.since > reported.asked_at
 
 
-def told_of(turn: Turn, agent: str, spawn: str) -> ReportedActivity | None:
-    """What was last told of this session."""
-    kept = turn.recall(f"{TOLD}{agent}")
-    told = ReportedActivity.read(kept) if kept is not None else None
-    return told if told is not None and told.spawn == spawn else None
+def question_in(verdict: Verdict, backend: Backend, screen: str) -> ApprovalQuestion | None:
+    """What the agent asks, by the verdict and its screen; None where it asks nothing."""
+    winner = verdict.winner
+    if verdict.status is not Activity.NEEDS_APPROVAL or winner is None:
+        return None
+    reading = read_screen(backend, screen)
+    asking = {
+        each.evidence.source: each.evidence.at
+        for each in verdict.weighed
+        if each.evidence.says is Activity.NEEDS_APPROVAL
+    }
+    return ApprovalQuestion(
+        since=winner.at,
+        why=winner.why,
+        hook_at=asking.get(EvidenceSource.HOOKS),
+        dialog=reading.dialog_text,
+        fingerprint=fingerprint(reading),
+        shown_since=asking.get(EvidenceSource.SCREEN, 0.0),
+    )
 
 
-def tell(
+def last_report(turn: Turn, agent: str, spawn: str) -> ReportedActivity | None:
+    """What was last reported of this session."""
+    reported = turn.memory.find(REPORTS, agent)
+    return reported if reported is not None and reported.spawn == spawn else None
+
+
+def report(
     turn: Turn,
     agent: str,
     spawn: str,
     verdict: Verdict,
-    question: ReportedQuestion | None,
-    subagents: dict[str, Activity],
+    question: ApprovalQuestion | None = None,
+    subagents: Mapping[str, Activity] | None = None,
     record: AgentRecord | None = None,
 ) -> None:
-    """Tell what is new about an agent."""
-    before = told_of(turn, agent, spawn)
-    now = turn.now.timestamp()
-    told = before
-    if before is None or before.status is not verdict.status:
-        told = _tell_status(
-            turn, agent, verdict, before or ReportedActivity(spawn, verdict.status, now), subagents, before
-        )
-    elif _is_lost(record, before, now):
-        told = replace(_tell_status(turn, agent, verdict, before, subagents, before), again=True)
+    """Report what is new about an agent that runs."""
+    before, now = last_report(turn, agent, spawn), turn.now.timestamp()
     still_asks = before is not None and before.status is Activity.NEEDS_APPROVAL
-    if told is not None and question is not None and question.is_news(told, now, still_asks=still_asks):
-        told = _tell_question(turn, agent, question, told)
-    if told is not None and told != before:
-        turn.remember(f"{TOLD}{agent}", asdict(told))
+    reported = before
+    if reported is None or reported.status is not verdict.status or _is_lost(record, reported, now):
+        reported = _report_status(turn, agent, spawn, verdict, dict(subagents or {}), before)
+    if question is not None and question.is_news(reported, now, still_asks=still_asks):
+        reported = _report_question(turn, agent, question, reported)
+    turn.memory.put(REPORTS, reported, agent)
 
 
-def _tell_status(
+def _report_status(
     turn: Turn,
     agent: str,
+    spawn: str,
     verdict: Verdict,
-    told: ReportedActivity,
     subagents: dict[str, Activity],
     before: ReportedActivity | None,
 ) -> ReportedActivity:
@@ -109,7 +132,7 @@ def _tell_status(
     turn.emit(
         StatusChanged(
             agent=agent,
-            spawn=told.spawn,
+            spawn=spawn,
             status=verdict.status,
             was=before.status if before is not None else None,
             since=_time(since),
@@ -119,64 +142,68 @@ def _tell_status(
             subagents=subagents,
         )
     )
-    return replace(told, status=verdict.status, since=since, at=now, again=False)
+    if before is None:
+        return ReportedActivity(spawn, verdict.status, since, at=now)
+    return replace(before, status=verdict.status, since=since, at=now, again=before.status is verdict.status)
 
 
-def _tell_question(turn: Turn, agent: str, question: ReportedQuestion, told: ReportedActivity) -> ReportedActivity:
+def _report_question(
+    turn: Turn, agent: str, question: ApprovalQuestion, reported: ReportedActivity
+) -> ReportedActivity:
     now = turn.now.timestamp()
-    if not question.dialog and 0 <= now - question.since < SHOWS_WITHIN_S:
-        turn.look_again_at(_time(question.since + SHOWS_WITHIN_S))
-        return told
+    if not question.dialog and 0 <= now - question.since < DIALOG_WITHIN_S:
+        turn.look_again_at(_time(question.since + DIALOG_WITHIN_S))
+        return reported
     turn.emit(
         ApprovalNeeded(
             agent=agent,
-            spawn=told.spawn,
+            spawn=reported.spawn,
             since=_time(question.since),
             reason=question.why,
             dialog=question.dialog,
             fingerprint=question.fingerprint,
         )
     )
-    return replace(told, asked=question.fingerprint, asked_at=now, hook_at=question.hook_at or told.hook_at)
+    return replace(reported, asked=question.fingerprint, asked_at=now, hook_at=question.hook_at or reported.hook_at)
 
 
-def _is_lost(record: AgentRecord | None, told: ReportedActivity, now: float) -> bool:
-    """Whether the record of this session says something else than was told long ago, or nothing."""
-    is_its = record is not None and record.spawn == told.spawn and record.is_running
-    differs = record is not None and record.activity is not told.status
-    return is_its and differs and not told.again and not 0 <= now - told.at < RECORDS_WITHIN_S
+def _is_lost(record: AgentRecord | None, reported: ReportedActivity, now: float) -> bool:
+    """Whether the record of this session still says something else than was reported long ago, or nothing."""
+    is_its = record is not None and record.spawn == reported.spawn and record.is_running
+    differs = record is not None and record.activity is not reported.status
+    return is_its and differs and not reported.again and not 0 <= now - reported.at < RECORDED_WITHIN_S
 
 
 def _since(verdict: Verdict, before: ReportedActivity | None, now: float) -> float:
-    """When it began, by what decided it; now, where that is older than what was told before: it is so again."""
+    """When the status began, by what decided it. Evidence older than the last report means: so again, since now."""
     if before is not None and before.status is verdict.status:
         return min(before.since, now)
     at = verdict.winner.at if verdict.winner is not None else now
     return min(at, now) if before is None or at > before.since else now
 
 
-def tell_end(turn: Turn, agent: str, record: AgentRecord | None) -> None:
-    """Of a session that is gone: how it ended, once the record says so, and nothing any more after that."""
-    kept = turn.recall(f"{TOLD}{agent}")
-    if kept is None:
+def report_end(turn: Turn, agent: str, record: AgentRecord | None) -> None:
+    """Report how a session that is gone ended, once its record says so; then forget it."""
+    reported = turn.memory.find(REPORTS, agent)
+    if reported is None:
         return
-    told = ReportedActivity.read(kept)
-    if record is not None and record.spawn == told.spawn and record.is_running:
-        return  # it will be told soon what became of it
+    own = record if record is not None and record.spawn == reported.spawn else None
+    if own is not None and own.is_running:
+        return  # the record will soon say how it ended
     over = (Activity.DONE, Activity.FAILED)
-    if record is not None and record.spawn == told.spawn and record.activity in over and told.status not in over:
+    if own is not None and own.activity in over and reported.status not in over:
         turn.emit(
             StatusChanged(
                 agent=agent,
-                spawn=told.spawn,
-                status=record.activity,
-                was=told.status,
-                since=record.ended or turn.now,
-                reason=record.reason,
+                spawn=reported.spawn,
+                status=own.activity,
+                was=reported.status,
+                since=own.ended or turn.now,
+                reason=own.reason,
                 decided_by="processes",
             )
         )
-    turn.remember(f"{TOLD}{agent}", None)
+    turn.memory.put(REPORTS, None, agent)
 
 
 def _time(seconds: float) -> datetime:

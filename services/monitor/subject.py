@@ -1,277 +1,152 @@
-"""One agent as the monitor watches it: its program, the readers of its sources, and when to look at which."""
+"""One session of an agent as the monitor watches it: the readers of its sources, and the verdict that they give.
 
-import os
+A turn calls `begin`, `take_hook` for each call of a hook, `screen.capture` if the screen changed, then `judge`.
+A new session of the same agent is a new subject.
+"""
+
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
 from registry import AgentRecord
-from services.monitor.evidence import Evidence, EvidenceSource
-from services.monitor.evidence.hooks import HookState, take
+from services.monitor.evidence.hooks import HookMemory, HookState, take
 from services.monitor.evidence.processes import ProcessReader
-from services.monitor.evidence.screen import ScreenReader, TitleReader
-from services.monitor.limits.zones import local_zone
+from services.monitor.evidence.program import AgentProgram
+from services.monitor.evidence.screen import CapturedScreen, ShownTitle
 from services.monitor.verdict import Verdict, fuse
-from shared.agents.claude.identity import live_files
-from shared.agents.claude.live_file import LiveFileReader
-from shared.agents.recognition import program_in, version_of
+from shared.agents.evidence import Evidence, EvidenceSource
 from shared.agents.transcript_activity import ActivityReader, reader_for
 from shared.contract.states import Activity
 from shared.fleet import Backend
-from shared.system.processes import Process, Processes, environment_of, is_there
+from shared.system.processes import Processes
 from shared.system.tmux import Pane
 
-BUSY_S, IDLE_S = 0.5, 1.0
-"""Between two looks while something goes on, and while nothing does. Hooks and tmux wake us besides."""
-QUIET_AFTER_S = 5.0
-AGAIN_S = 0.9
-"""An agent at work paints all the time: where better sources say that it works, its screen is read so often."""
-BETTER = (EvidenceSource.HOOKS, EvidenceSource.LIVE_FILE, EvidenceSource.TRANSCRIPT)
+CORRECTS_HOOKS = (EvidenceSource.LIVE_FILE, EvidenceSource.TRANSCRIPT, EvidenceSource.PROCESSES)
+"""Sources that are sure enough to forget what hooks told before."""
 
 
-class LookSchedule:
-    def __init__(self) -> None:
-        self._busy_until = float("-inf")
-
-    def is_due(self, pane: Pane, captured_at: float, verdict: Verdict | None, now: float) -> bool:
-        """Whether a screen may have changed since it was captured. tmux tells the second in which it last did."""
-        if captured_at == float("-inf") or captured_at > now:
-            return True  # it never was, or the clock was set back
-        if pane.activity < int(captured_at):
-            return False
-        winner = verdict.winner if verdict is not None and verdict.status is Activity.WORKING else None
-        return winner is None or winner.source not in BETTER or now - captured_at >= AGAIN_S
-
-    def note(self, pane: Pane, verdict: Verdict, now: float) -> None:
-        at_work = verdict.status in (Activity.WORKING, Activity.STARTING, Activity.NEEDS_APPROVAL)
-        if at_work or now - pane.activity < QUIET_AFTER_S:
-            self._busy_until = now + QUIET_AFTER_S
-
-    def next_look_s(self, now: float) -> float:
-        return BUSY_S if now < self._busy_until else IDLE_S
-
-
-Look = Callable[[], Processes]
-
-SEEKS_S, SEEKS_AT_MOST_S = 0.5, 5.0
-"""A program that is not found in its pane is looked for again so soon, and half as often each time."""
-CORRECTS = (EvidenceSource.LIVE_FILE, EvidenceSource.TRANSCRIPT, EvidenceSource.PROCESSES)
-"""Sources whose word is good enough to forget what hooks told before."""
-KEEPS_LIVE_FILE = "claude"
-"""The kind of agent that says in a file of its own what it is doing."""
-
-
-@dataclass
 class Subject:
-    """Of one session: a new one of the same agent begins anew."""
-
-    agent: str
-    spawn: str
-    backend: str
-    """The name of what runs it."""
-    kind: str
-    """What its backend names as the format of its files, or the backend's own name."""
-    look: Look
-    met: float
-    """When it was first seen."""
-    hooked: HookState = field(default_factory=HookState)
-    hooked_anew: bool = False
-    """Whether that has changed since it was last remembered."""
-    process: Process | None = None
-    version: str | None = None
-    screen: str = ""
-    """What was last captured."""
-    captured_at: float = float("-inf")
-    verdict: Verdict | None = None
-    """What it was last found to be doing."""
-    _weighed: list[Evidence] = field(default_factory=list)
-    _shown_at: float = float("-inf")
-    """Since when the screen is known to show it."""
-    _screened: Evidence | None = None
-    _screened_by: tuple[Backend, str | None] | None = None
-    """The rules by which it was read: they may be edited, and the version may be known only later."""
-    _titled: Evidence | None = None
-    _titled_by: tuple[str, Backend, str | None] | None = None
-    _at: tuple[Backend, Pane] | None = None
-    """What runs it and where, this turn."""
-    _lived: tuple[Process, bool] | None = None
-    _seek_at: float = float("-inf")
-    _sought: int = 0
-    _may_live: list[tuple[Process, Path]] = field(default_factory=list)
-    _live: LiveFileReader | None = None
-    _transcript: tuple[tuple[object, ...], ActivityReader | None] | None = None
-    _on_screen: ScreenReader = field(default_factory=ScreenReader)
-    _in_title: TitleReader = field(default_factory=TitleReader)
-    _zone: tuple[Process | None, tzinfo] | None = None
-    _named_transcript: tuple[str | None, str | None] = (None, None)
-    """The conversation and its file, as a hook named them."""
-
-    def __post_init__(self) -> None:
-        self._running = ProcessReader(self.look, self._lives)
-
-    def recalled(self, kept: Mapping[str, Any] | None) -> "Subject":
-        """The same, as it was before a restart, if that is of this session and can be read."""
-        if kept is not None and kept.get("spawn") == self.spawn:
-            with suppress(TypeError, KeyError, ValueError, AttributeError):
-                self.hooked = HookState.read(kept.get("hooked"))
-                self.process = Process(**kept["program"]) if kept.get("program") else None
-        return self
-
-    def begin(self, backend: Backend, pane: Pane, now: float) -> None:
-        """Begin a turn: see whether its program is there, and look for it where it is not known or gone."""
-        self._lived, self._at = None, (backend, pane)
-        self.find(backend, pane, now)
-
-    def is_ending(self, pane: Pane, now: float) -> bool:
-        """Whether nothing should be concluded before it is known how its program ended."""
-        return self._running.is_ending(pane, self.process, now)
-
-    def find(self, backend: Backend, pane: Pane, now: float) -> None:
-        """Look for its program, where that is not known or not there any more, and for the file that it keeps."""
-        lives = self.process is not None and self._lives(self.process)
-        if pane.dead or (lives and not self._wants_live_file) or 0 <= self._seek_at - now < SEEKS_AT_MOST_S:
-            return
-        processes = self.look()
-        found = self.process if lives else program_in(processes, backend, pane.pid)
-        self._sought += 1
-        self._seek_at = now + min(SEEKS_AT_MOST_S, SEEKS_S * 2.0 ** min(self._sought, 10))
-        if found is None:
-            return
-        if not lives:
-            self._meet_program(found)
-        self._may_live = list(live_files(processes, found)) if self.kind == KEEPS_LIVE_FILE else []
+    def __init__(
+        self,
+        agent: str,
+        spawn: str,
+        backend: str,
+        kind: str,
+        look: Callable[[], Processes],
+        now: float,
+        memory: HookMemory | None = None,
+    ) -> None:
+        """`kind`: the format of the agent's files. `memory`: from before a restart of the monitor."""
+        self.agent, self.spawn, self.backend, self.met_at = agent, spawn, backend, now
+        own = memory if memory is not None and memory.spawn == spawn else HookMemory(spawn)
+        self.hooks = own.state
+        self.screen = CapturedScreen()
+        self.verdict: Verdict | None = None
+        """What the agent was last found to be doing."""
+        self._kind = kind
+        self._program = AgentProgram(kind, look, own.process)
+        self._processes = ProcessReader(look, self._program.lives)
+        self._title = ShownTitle()
+        self._transcript: tuple[tuple[object, ...], ActivityReader | None] | None = None
+        self._named_transcript: tuple[str | None, str | None] = (None, None)
+        """The conversation and its file, as a hook named them."""
+        self._weighed: list[Evidence] = []
 
     @property
-    def _wants_live_file(self) -> bool:
-        """Whether it should keep one, and none is known: a wrapper may start the program that does only later."""
-        return self.kind == KEEPS_LIVE_FILE and self._live is None
-
-    def _meet_program(self, found: Process) -> None:
-        if self.process is not None and self.process != found and self.hooked.parts:
-            self.hooked, self.hooked_anew = HookState(), True  # what a program said that is gone counts no longer
-        self.process, self.version, self._sought, self._live = found, version_of(found), 0, None
-
-    @property
-    def warning(self) -> str:
-        """What its screen warns of: a usage limit that is near."""
-        return self._on_screen.warning
+    def version(self) -> str | None:
+        return self._program.version
 
     @property
     def zone(self) -> tzinfo:
-        """In which its program tells the time of day."""
-        if self._zone is None or self._zone[0] is not self.process:
-            variables = environment_of(self.process) if self.process is not None else os.environ
-            self._zone = (self.process, local_zone(variables.get("TZ")))
-        return self._zone[1]
+        """The time zone in which the agent tells the time of day."""
+        return self._program.zone
 
-    def program(self) -> dict[str, Any] | None:
-        """Its program, to be known again after a restart."""
-        return asdict(self.process) if self.process is not None else None
+    @property
+    def memory(self) -> HookMemory:
+        """What a restarted monitor must know of it."""
+        return HookMemory(self.spawn, self.hooks, self._program.process)
 
-    def hear(self, payload: Mapping[str, Any], at: float, pid: int, now: float) -> None:
-        """Take in a call of one of its hooks."""
-        if self._at is not None and (self.process is None or not self._lives(self.process)):
-            self._seek_at = float("-inf")  # somebody is there who calls
-            self.find(*self._at, now)
-        before, self.hooked = self.hooked, take(self.hooked.clamped(now), payload, at, pid)
-        self._note_transcript(payload)
-        self.hooked_anew = self.hooked_anew or before != self.hooked
+    # --- a turn ---
 
-    def _note_transcript(self, payload: Mapping[str, Any]) -> None:
-        """Where its conversation is kept: a hook tells it before anybody has looked for it on disk."""
+    def begin(self, backend: Backend, pane: Pane, now: float) -> None:
+        """Begin a turn: search the agent's program if it is not known, or gone."""
+        self._rules, self._pane = backend, pane
+        self._program.begin()
+        self._find_program(now)
+
+    def _find_program(self, now: float, *, at_once: bool = False) -> None:
+        is_another = self._program.find(self._rules, self._pane, now, at_once=at_once)
+        if is_another and self.hooks.parts:  # what the last program said does not count any more
+            self.hooks = HookState()
+
+    def take_hook(self, payload: Mapping[str, Any], at: float, pid: int, now: float) -> None:
+        """Take a call of one of its hooks."""
+        if not self._program.is_there:
+            self._find_program(now, at_once=True)  # it calls, so it is there
+        self.hooks = take(self.hooks.clamped(now), payload, at, pid)
+        # A hook names the transcript before it can be found on disk.
         conversation, path = payload.get("session_id"), payload.get("transcript_path")
-        of_main = conversation == self.hooked.conversation and not payload.get("agent_id")
+        of_main = conversation == self.hooks.conversation and not payload.get("agent_id")
         if of_main and isinstance(path, str) and path.startswith("/"):
             self._named_transcript = (str(conversation), path)
 
-    def judge(self, backend: Backend, pane: Pane, record: AgentRecord | None, now: float) -> Verdict:
-        """What it is doing; the verdict of before where nothing has changed, as with most agents most of the time."""
-        evidence = self.evidence(backend, pane, record, now)
-        verdict = self.verdict
-        is_due = verdict is None or (verdict.again_at is not None and now >= verdict.again_at)
+    def is_ending(self, now: float) -> bool:
+        """Whether its program has ended, and nothing should be concluded before it is known how."""
+        return self._processes.is_ending(self._pane, self._program.process, now)
+
+    def judge(self, record: AgentRecord | None, now: float) -> Verdict:
+        """What the agent is doing. Where no evidence changed, this is the same verdict as before."""
+        evidence, verdict = self.evidence(record, now), self.verdict
+        is_due = verdict is not None and verdict.again_at is not None and now >= verdict.again_at
         if verdict is None or is_due or evidence != self._weighed:
             self._weighed = evidence
             self.verdict = verdict = fuse(evidence, now)
             self._correct_hooks(verdict)
         return verdict
 
-    def _correct_hooks(self, verdict: Verdict) -> None:
-        """Forget what hooks told that was seen to be otherwise since: a question that was answered, work that was
-        interrupted. Else it would be believed again when the other source falls silent."""
-        winner = verdict.winner
-        hooks = next((each.evidence for each in verdict.heard if each.evidence.source is EvidenceSource.HOOKS), None)
-        if winner is None or hooks is None or hooks.says is winner.says or winner.at <= hooks.at:
-            return
-        if winner.source in CORRECTS or hooks.says is Activity.NEEDS_APPROVAL:
-            self.hooked, self.hooked_anew = self.hooked.after(winner.at), True
-
-    def evidence(self, backend: Backend, pane: Pane, record: AgentRecord | None, now: float) -> list[Evidence]:
-        """All that can be told of it now."""
-        alive = not pane.dead and (self.process is None or self._lives(self.process))
-        asked_for = self.hooked.asked_for if alive else None
+    def evidence(self, record: AgentRecord | None, now: float) -> list[Evidence]:
+        """What each source says now. Of a program that is gone, only its processes say anything."""
+        backend, pane, program = self._rules, self._pane, self._program
+        alive = not pane.dead and (program.process is None or program.is_there)
+        asked_for = self.hooks.asked_for if alive else None
+        goodbye = self.hooks.said_goodbye
         found = [
-            self._running.read(
-                backend, pane, self.process, now, asked_for=asked_for, said_goodbye=self.hooked.said_goodbye
-            )
+            self._processes.read(backend, pane, program.process, now, asked_for=asked_for, said_goodbye=goodbye),
         ]
-        if alive:  # what a program said that is gone is said no longer
+        if alive:
             found += [
-                self.hooked.evidence(),
-                self._live_file(),
-                self._in_transcript(record, pane),
-                self._read_title(backend, pane, now),
-                self._read_screen(backend, now),
+                self.hooks.evidence(),
+                program.read_live_file(),
+                self._read_transcript(record, pane),
+                self._title.read(backend, pane, program.version, now),
+                self.screen.read(backend, program.version, now),
             ]
-        # A clock that was set back must not make anybody believe what was told before that until it is there again.
+        # After a clock was set back, evidence from the future would be believed until that time comes.
         return [each if each.at <= now else replace(each, at=now) for each in found if each is not None]
 
-    def _lives(self, process: Process) -> bool:
-        """Whether a process is there; the system is asked once a turn."""
-        if self._lived is None or self._lived[0] is not process:
-            self._lived = (process, is_there(process))
-        return self._lived[1]
-
-    def show(self, pane: Pane, screen: str, now: float) -> None:
-        """Take in what its screen shows now. The first look tells what has been there since it last changed."""
-        self._shown_at = min(now, pane.activity + 1) if self.captured_at == float("-inf") else now
-        self.screen, self.captured_at, self._screened_by = screen, now, None
-
-    def _read_screen(self, backend: Backend, now: float) -> Evidence | None:
-        if self.captured_at != float("-inf") and self._screened_by != (backend, self.version):
-            at = self._shown_at if self._screened_by is None else now
-            self._screened = self._on_screen.read(backend, self.screen, self.version, at)
-            self._screened_by = (backend, self.version)
-        return self._screened
-
-    def _read_title(self, backend: Backend, pane: Pane, now: float) -> Evidence | None:
-        by = (pane.title, backend, self.version)
-        if self._titled_by != by:
-            at = min(now, pane.activity + 1) if self._titled_by is None else now
-            self._titled = self._in_title.read(backend, pane.title, self.version, at)
-            self._titled_by = by
-        return self._titled
-
-    def _live_file(self) -> Evidence | None:
-        if self._live is None:
-            there = [(path, process) for process, path in self._may_live if path.is_file()]
-            if not there:
-                return None
-            self._live = LiveFileReader(*there[0])
-        said = self._live.read()
-        self.version = self._live.version or self.version
-        return said
-
-    def _in_transcript(self, record: AgentRecord | None, pane: Pane) -> Evidence | None:
-        known = record is not None and record.transcript is not None
-        conversation, path = (record.conversation, record.transcript) if record and known else self._named_transcript
+    def _read_transcript(self, record: AgentRecord | None, pane: Pane) -> Evidence | None:
+        recorded = record is not None and record.transcript is not None
+        conversation, path = (record.conversation, record.transcript) if record and recorded else self._named_transcript
         if path is None:
             return None
-        since = self.process.started if self.process is not None else float(pane.created)
+        process = self._program.process
+        since = process.started if process is not None else float(pane.created)
         key = (path, conversation, since)
         if self._transcript is None or self._transcript[0] != key:
-            self._transcript = (key, reader_for(self.kind, Path(path), conversation, since=since))
+            self._transcript = (key, reader_for(self._kind, Path(path), conversation, since=since))
         reader = self._transcript[1]
         return reader.read() if reader is not None else None
+
+    def _correct_hooks(self, verdict: Verdict) -> None:
+        """Forget what hooks told if another source has since shown otherwise, as after an answer or an interruption.
+
+        Else it would be believed again when the other source falls silent.
+        """
+        winner = verdict.winner
+        told = next((each.evidence for each in verdict.weighed if each.evidence.source is EvidenceSource.HOOKS), None)
+        if winner is None or told is None or told.says is winner.says or winner.at <= told.at:
+            return
+        if winner.source in CORRECTS_HOOKS or told.says is Activity.NEEDS_APPROVAL:
+            self.hooks = self.hooks.after(winner.at)

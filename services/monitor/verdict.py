@@ -8,7 +8,7 @@ report that an agent asks for permission, and nothing when a person presses Esca
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from services.monitor.evidence import Evidence, EvidenceSource
+from shared.agents.evidence import Evidence, EvidenceSource
 from shared.contract.states import Activity
 
 SETTLES_S: Mapping[EvidenceSource, float] = {
@@ -30,25 +30,25 @@ GOES_WITH: frozenset[tuple[Activity, Activity]] = frozenset(
         (Activity.WAITING, Activity.STARTING),
     }
 )
-"""What is believed, and what says less of the same: who is limited sits at an input box, or at a menu about it."""
+"""What is believed, and what says less of the same: a limited agent is at an input box, or a menu about its limit."""
 
 EXCLUDES: frozenset[tuple[Activity, Activity]] = frozenset({(Activity.NEEDS_APPROVAL, Activity.WAITING)})
-"""What is believed, and what overrules it though it is weak: a dialog stands in the place of the input box."""
+"""What is believed, and what overrules it even if weak: a dialog stands in the place of the input box."""
 
-TURNS = frozenset({Activity.WORKING, Activity.WAITING})
-"""Claude Code writes its live file whenever it goes from one of these to another: what it says of them is so now."""
+TURN_ACTIVITIES = frozenset({Activity.WORKING, Activity.WAITING})
+"""Claude Code writes its live file whenever it changes between these, so the file is right about them."""
 
-STANDS_S = 2.0
-"""A dialog that is on the screen so long after another source told of work is open: one tool may end while another
-waits for permission."""
+DIALOG_STANDS_S = 2.0
+"""A dialog that is still on the screen this long after another source told of work is open: one tool may end while
+another waits for permission."""
 
-ADVISES = frozenset({EvidenceSource.TITLE})
-"""Sources that never overrule: programs set titles as they like."""
+NEVER_OVERRULE = frozenset({EvidenceSource.TITLE})
+"""Programs set titles as they like."""
 
 
 @dataclass(frozen=True)
 class WeighedEvidence:
-    """One piece of evidence, and what was made of it."""
+    """One piece of evidence, whether it is believed, and why."""
 
     evidence: Evidence
     believed: bool
@@ -59,9 +59,9 @@ class WeighedEvidence:
 class Verdict:
     status: Activity
     winner: Evidence | None
-    heard: tuple[WeighedEvidence, ...]
+    weighed: tuple[WeighedEvidence, ...]
     again_at: float | None = None
-    """When a source will have said the same for long enough."""
+    """When to weigh again, since a source will have said the same for long enough."""
 
     @property
     def reason(self) -> str:
@@ -69,28 +69,28 @@ class Verdict:
 
 
 def fuse(evidence: Iterable[Evidence], now: float) -> Verdict:
-    """What the agent is doing, by all that is known. Unknown stays unknown."""
+    """What the agent is doing; `unknown` without evidence."""
     order = list(EvidenceSource)
     winner: Evidence | None = None
-    heard: dict[Evidence, str] = {}
+    reasons: dict[Evidence, str] = {}
     again: list[float] = []
     for piece in sorted(evidence, key=lambda each: order.index(each.source)):
         if winner is None:
-            winner, heard[piece] = piece, "the first in order that says anything"
+            winner, reasons[piece] = piece, "the first in order that says anything"
             continue
         objection = _objection(winner, piece, now)
         if objection is None:
-            heard[winner] = f"overruled by {piece.source.value}, {_why_overruled(winner, piece)}"
-            winner, heard[piece] = piece, f"overrules {winner.source.value}: {_why_overruled(winner, piece)}"
+            reasons[winner] = f"overruled by {piece.source.value}, {_why_overruled(winner, piece)}"
+            winner, reasons[piece] = piece, f"overrules {winner.source.value}: {_why_overruled(winner, piece)}"
         else:
-            heard[piece] = objection
+            reasons[piece] = objection
             if objection is TOO_SHORT:
                 again.append(piece.at + SETTLES_S[piece.source])
             elif objection is MAY_STAND:
-                again.append(winner.at + STANDS_S)
-    told = tuple(WeighedEvidence(piece, piece is winner, because) for piece, because in heard.items())
+                again.append(winner.at + DIALOG_STANDS_S)
+    weighed = tuple(WeighedEvidence(piece, piece is winner, because) for piece, because in reasons.items())
     status = winner.says if winner is not None else Activity.UNKNOWN
-    return Verdict(status, winner, told, min(again, default=None))
+    return Verdict(status, winner, weighed, min(again, default=None))
 
 
 TOO_SHORT = "has not said so for long enough yet"
@@ -105,17 +105,17 @@ def _objection(winner: Evidence, piece: Evidence, now: float) -> str | None:
         return f"goes with {winner.says.value}, which says more"
     if _says_more(piece, winner):
         return None
-    if winner.source is EvidenceSource.LIVE_FILE and {winner.says, piece.says} <= TURNS:
+    if winner.source is EvidenceSource.LIVE_FILE and {winner.says, piece.says} <= TURN_ACTIVITIES:
         return "is no reason to doubt the live file, which is written whenever that changes"
     if (winner.weak and not piece.weak) or winner.says is Activity.STARTING:
         return None
     if piece.weak and not winner.weak and (winner.says, piece.says) not in EXCLUDES:
         return f"tells it by what is absent, which is no reason to doubt {winner.source.value}"
     if piece.at <= winner.at and _is_dialog_during_work(piece, winner):
-        return None if now - winner.at >= STANDS_S else MAY_STAND
+        return None if now - winner.at >= DIALOG_STANDS_S else MAY_STAND
     if piece.at <= winner.at:
         return f"has said so since before {winner.source.value} said {winner.says.value}"
-    if piece.source in ADVISES and not winner.weak:
+    if piece.source in NEVER_OVERRULE and not winner.weak:
         return f"is no authority against {winner.source.value}"
     if not winner.weak and now - piece.at < SETTLES_S[piece.source]:
         return TOO_SHORT
@@ -123,15 +123,13 @@ def _objection(winner: Evidence, piece: Evidence, now: float) -> str | None:
 
 
 def _says_more(piece: Evidence, winner: Evidence) -> bool:
-    """Whether a transcript names the error after which an agent sits at its input box, of which other files only tell
-    that it does. Hooks would tell of the error themselves."""
+    """Whether a transcript names the error of an agent that another source only sees at its input box.
+
+    Hooks tell of the error themselves.
+    """
     is_error = (piece.says, winner.says) in GOES_WITH and piece.says in (Activity.LIMITED, Activity.FAILED)
-    return (
-        is_error
-        and piece.source is EvidenceSource.TRANSCRIPT
-        and not piece.weak
-        and winner.source is not EvidenceSource.HOOKS
-    )
+    is_named = piece.source is EvidenceSource.TRANSCRIPT and not piece.weak
+    return is_error and is_named and winner.source is not EvidenceSource.HOOKS
 
 
 def _is_dialog_during_work(piece: Evidence, winner: Evidence) -> bool:

@@ -111,7 +111,7 @@ def test_progress_is_told_once_as_long_as_it_is_the_same(fleet: RunningFleet) ->
     assert fleet.records()["steady"].status == "running"
 
 
-def test_a_finished_task_is_ended_and_its_whole_result_kept(fleet: RunningFleet) -> None:
+def test_a_finished_task_is_stopped_and_its_whole_result_kept(fleet: RunningFleet) -> None:
     record = fleet.wait_for_status("job", "stopped")
     assert "its work is done" in record.reason
     file = fleet.fleet.home / "jobs" / f"job-{record.spawn}.txt"
@@ -122,14 +122,14 @@ def test_a_finished_task_is_ended_and_its_whole_result_kept(fleet: RunningFleet)
     assert (finished["kind"], finished["output"], finished["file"]) == ("finished", OUTPUT[:500], str(file))
 
 
-def test_who_is_kept_running_is_told_to_have_finished_once_and_goes_on(fleet: RunningFleet) -> None:
+def test_a_finished_agent_that_is_no_task_is_told_once_and_goes_on(fleet: RunningFleet) -> None:
     wait_until(lambda: kinds(fleet, "keeper") == ["finished"], "that it has finished")
     wait_for_checks(fleet, "keeper", 2)
     assert kinds(fleet, "keeper") == ["finished"]
     assert fleet.records()["keeper"].status == "running"
 
 
-def test_work_that_does_not_answer_is_told_and_ended(fleet: RunningFleet) -> None:
+def test_a_task_that_does_not_answer_is_told_and_stopped(fleet: RunningFleet) -> None:
     record = fleet.wait_for_status("hanger", "stopped")
     assert "does not answer" in record.reason
     (unresponsive,) = works(fleet, "hanger")
@@ -145,7 +145,7 @@ def test_a_question_that_fails_says_nothing_of_the_agent(fleet: RunningFleet) ->
     assert "broken can't be asked: no such model" in refused
 
 
-def test_checks_die_with_the_session(fleet: RunningFleet) -> None:
+def test_a_check_ends_with_its_session(fleet: RunningFleet) -> None:
     (asked,) = wait_until(lambda: copies(fleet, "doomed"), "that it is asked")
     fleet.cli("stop", "doomed")
     wait_until(lambda: not asked.is_running() or asked.status() == "zombie", "the end of the question")
@@ -158,7 +158,7 @@ def test_checks_die_with_the_session(fleet: RunningFleet) -> None:
         journal.close()
 
 
-def test_nobody_is_asked_whose_interval_is_0(fleet: RunningFleet) -> None:
+def test_an_agent_without_an_interval_is_not_asked(fleet: RunningFleet) -> None:
     wait_until(lambda: kinds(fleet, "steady"), "checks of others")
     wait_for_checks(fleet, "steady", 2)
     assert (kinds(fleet, "unasked"), health(fleet, "unasked")) == ([], {"asked": ""})
@@ -168,7 +168,7 @@ def test_nobody_is_asked_whose_interval_is_0(fleet: RunningFleet) -> None:
 # --- by hand ---
 
 
-def test_a_person_asks_and_the_agent_never_knows(fleet: RunningFleet) -> None:
+def test_a_peek_leaves_no_trace_in_the_agent(fleet: RunningFleet) -> None:
     is_doing(fleet, "asked", "waiting")
     before = fleet.screen("asked").count("heard")
     found = json.loads(fleet.cli("peek", "asked", "--json").stdout)
@@ -183,14 +183,14 @@ def test_a_person_asks_and_the_agent_never_knows(fleet: RunningFleet) -> None:
     assert not list((fleet.fleet.home / "peeks").glob("*"))[AT_ONCE:], "what is there is of those that hang"
 
 
-def test_a_person_asks_without_a_broker(fleet: RunningFleet) -> None:
+def test_a_peek_works_without_a_broker(fleet: RunningFleet) -> None:
     is_doing(fleet, "asked", "waiting")
     with fleet.broker_down():
         found = json.loads(fleet.cli("peek", "asked", "--json").stdout)
         assert found["state"] == "waiting"
 
 
-def test_what_can_t_be_asked_is_refused_with_a_sentence(fleet: RunningFleet) -> None:
+def test_a_peek_at_an_agent_that_can_t_be_asked_is_refused_with_the_reason(fleet: RunningFleet) -> None:
     is_doing(fleet, "mute", "waiting")
     for agent, sentence in {
         "mute": "mute runs on mute, and a conversation of that can't be asked",
@@ -201,7 +201,7 @@ def test_what_can_t_be_asked_is_refused_with_a_sentence(fleet: RunningFleet) -> 
     assert fleet.ask("peek", agent="nobody")["code"] == "unknown_agent"
 
 
-def test_an_answer_that_does_not_come_is_not_waited_for(fleet: RunningFleet) -> None:
+def test_a_peek_without_an_answer_in_time_is_refused(fleet: RunningFleet) -> None:
     is_doing(fleet, "slow", "waiting")
     assert "slow did not answer within 1 s" in fleet.cli("peek", "slow", "--timeout", "1", code=1).stderr
     under_way = fleet.cli("peek", "slow", "--timeout", "60", "--wait", "1", code=75)
@@ -211,7 +211,7 @@ def test_an_answer_that_does_not_come_is_not_waited_for(fleet: RunningFleet) -> 
     wait_until(lambda: not asked.is_running() or asked.status() == "zombie", "the end of the question")
 
 
-def test_a_question_outlives_the_monitor_but_not_the_session(fleet: RunningFleet) -> None:
+def test_a_peek_survives_the_monitor_but_not_the_session(fleet: RunningFleet) -> None:
     is_doing(fleet, "patient", "waiting")
     client = fleet.client("operator")
     client.subscribe("muster/box/reply/patient-peek")

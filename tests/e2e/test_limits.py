@@ -150,7 +150,7 @@ def _kill(fleet: RunningFleet, program: str) -> None:
 
 
 @pytest.mark.long
-def test_after_a_reboot_in_the_middle_it_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_after_a_reboot_the_limit_still_holds_and_the_agent_goes_on_once(tmp_path: Path) -> None:
     fleet = RunningFleet(tmp_path, **declared({"plain": {"prompt": "work 1"}}))
     try:
         fleet.up()
@@ -203,7 +203,7 @@ def test_a_person_who_goes_on_first_is_not_interrupted(fleet: RunningFleet) -> N
     assert len([each for each in told(fleet, "plain") if each["kind"] == "limit_lifted"]) == 1
 
 
-def test_where_it_is_off_nothing_is_typed_and_people_are_told(tmp_path: Path) -> None:
+def test_with_resume_off_nothing_is_typed_and_people_are_told(tmp_path: Path) -> None:
     agents = {"left": {"watch": {"limits": {"resume": False, "slack_s": 0}}}}
     fleet = RunningFleet(tmp_path, agents)
     try:

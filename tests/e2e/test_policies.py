@@ -100,7 +100,7 @@ def test_an_idle_agent_is_nudged_then_restarted_and_nudged_then_told_once(fleet:
     assert len([each for each in told(fleet, "idler") if each["kind"] == "stalled"]) == 3
 
 
-def test_a_promise_is_believed_and_then_not(fleet: RunningFleet) -> None:
+def test_a_promise_is_believed_until_it_is_broken(fleet: RunningFleet) -> None:
     wait_until(lambda: fleet.pane("promiser"), "its session")
     until = datetime.now(UTC) + timedelta(seconds=8)
     say(fleet, "promiser", f"promise {until.isoformat(timespec='seconds')}")
@@ -126,7 +126,7 @@ def test_an_idle_agent_is_woken_on_its_schedule_and_left_alone_while_it_works(fl
     assert "it is woken next at" in fleet.cli("explain", "sleeper").stdout
 
 
-def test_who_is_not_logged_in_is_held_told_once_and_asked_again_now_and_then(fleet: RunningFleet) -> None:
+def test_an_agent_that_is_not_logged_in_is_held_told_once_and_asked_again_now_and_then(fleet: RunningFleet) -> None:
     spawn = is_doing(fleet, "stranger", "waiting")
     say(fleet, "stranger", "login")
     (fatal,) = until_told(fleet, "stranger", "fatal")
@@ -138,7 +138,7 @@ def test_who_is_not_logged_in_is_held_told_once_and_asked_again_now_and_then(fle
     assert len([each for each in told(fleet, "stranger") if each["kind"] == "fatal"]) == 1
 
 
-def test_who_says_that_it_works_and_hangs_is_restarted(fleet: RunningFleet) -> None:
+def test_an_agent_that_hangs_at_work_is_restarted(fleet: RunningFleet) -> None:
     spawn = is_doing(fleet, "frozen", "waiting")
     say(fleet, "frozen", "freeze")
     (silent,) = until_told(fleet, "frozen", "unresponsive")
@@ -161,7 +161,7 @@ def test_a_program_that_is_gone_from_its_pane_is_started_again_within_its_limits
     assert restarted["attempt"] == 1, "it counts as a death"
 
 
-def test_who_ends_over_its_login_is_given_up_at_once_and_says_so_once(fleet: RunningFleet) -> None:
+def test_an_agent_that_ends_over_its_login_is_given_up_at_once_and_told_once(fleet: RunningFleet) -> None:
     (gave_up,) = until_told(fleet, "quitter", "gave_up", source="spawner")
     assert "it is not logged in; log it in, then start it again" in gave_up["reason"]
     assert not [each for each in told(fleet, "quitter", "spawner") if each["kind"] == "restarted"]
@@ -169,7 +169,7 @@ def test_who_ends_over_its_login_is_given_up_at_once_and_says_so_once(fleet: Run
     until_told(fleet, "quitter", "gave_up", 2, source="spawner")
 
 
-def test_who_is_told_nothing_by_its_policy_is_told_nothing(fleet: RunningFleet) -> None:
+def test_nothing_is_typed_into_an_agent_whose_policies_are_off(fleet: RunningFleet) -> None:
     is_doing(fleet, "calm", "waiting")
     waits: Callable[[], bool] = lambda: len(told(fleet, "idler")) > 3  # noqa: E731 - others have been told by then
     wait_until(waits, "others")

@@ -6,11 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from services.monitor.evidence import Evidence, EvidenceSource
 from services.monitor.evidence.hooks import HookState, take
 from services.monitor.evidence.screen import ScreenReader, TitleReader
 from services.monitor.verdict import Verdict, fuse
 from shared.agents.claude.live_file import claim_of
+from shared.agents.evidence import Evidence, EvidenceSource
 from shared.agents.opencode.activity import OpencodeActivity
 from shared.agents.transcript_activity import READINGS
 from shared.contract.states import Activity

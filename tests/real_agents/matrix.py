@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from services.monitor.evidence import EvidenceSource
+from shared.agents.evidence import EvidenceSource
 from shared.contract.states import Activity
 from tests.real_agents.cases import Case, cases
 from tests.real_agents.clis import CLIS, Claude, Cli
@@ -133,7 +133,7 @@ def by_source(recorded: Sequence[Case]) -> list[str]:
         right = silent = overruled = wrong = 0
         for case in recorded:
             verdict = case.verdict()
-            piece = next((each.evidence for each in verdict.heard if each.evidence.source is source), None)
+            piece = next((each.evidence for each in verdict.weighed if each.evidence.source is source), None)
             if piece is None or (piece.weak and piece.says is not case.expected):
                 silent += 1
             elif piece.says is case.expected:

@@ -1,5 +1,1 @@
-"""The readers: each looks at one source, and answers one piece of evidence or none."""
-
-from shared.agents.evidence import Evidence, EvidenceSource, LimitStatement
-
-__all__ = ["Evidence", "EvidenceSource", "LimitStatement"]
+"""The readers: each looks at one source, and gives one piece of evidence or none."""

@@ -1,130 +1,118 @@
-"""Takes the hooks' calls from the spool, each once, and finds the agent that each belongs to.
+"""Takes the hooks' calls from the spool, each once, and gives each to the agent that it belongs to.
 
-The agent is known by its spawn id, else by its conversation or its pane. A call's file is removed when what it said is
-in the journal, and not before.
+An agent is known by its spawn id, else by its conversation or its pane. The file of a call is removed after what it
+said is in the journal.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from registry import AgentRecord
-from services.monitor.evidence.hooks import GOES_ON
+from services.monitor.evidence.hooks import GOES_ON, HOOKS, HookState
 from services.monitor.subject import Subject
 from shared.agents.hooks.spool import AT_MOST, HookEvent, Spool
 from shared.runtime.effects import EffectHandler
 from shared.runtime.turn import Turn
 from shared.system.tmux import Pane
 
-WAITS_S = 120.0
-"""So long a call is kept of which nobody knows whose it is: an agent that was started by hand is adopted soon."""
+UNOWNED_KEPT_S = 120.0
+"""How long a call that belongs to no known agent is kept: an agent that was started by hand may soon be adopted."""
+DROP_CALLS = "drop_hook_calls"
 
 
 @dataclass(frozen=True)
 class HookOwners:
-    """By what the agents of a fleet can be known."""
+    """What the agents of a fleet can be known by."""
 
     socket: str
     """The tmux server that they are in."""
     spawns: Mapping[str, str]
     panes: Mapping[str, tuple[str, int]]
-    """With when each was made: a new server gives their numbers again."""
+    """The agent in each pane, and when the pane was made: a new tmux server uses the same pane ids again."""
     conversations: Mapping[str, str]
 
     @classmethod
     def of(cls, panes: Mapping[str, Pane], records: Mapping[str, AgentRecord], socket: str) -> "HookOwners":
-        recorded = {
-            record.conversation: agent for agent, record in records.items() if agent in panes and record.conversation
-        }
         return cls(
             socket,
             {pane.spawn: agent for agent, pane in panes.items() if pane.spawn},
             {pane.pane_id: (agent, pane.created) for agent, pane in panes.items()},
-            recorded,
+            {record.conversation: agent for agent, record in records.items() if agent in panes and record.conversation},
         )
 
-    def whose(self, event: HookEvent) -> str | None:
-        """The agent that it is about; None if that is not known (yet)."""
+    def owner_of(self, event: HookEvent) -> str | None:
+        """The agent that a call belongs to; None if it is not known (yet)."""
         if event.spawn:
-            return self.spawns.get(event.spawn)  # one that was started for an earlier session is of nobody who runs
+            return self.spawns.get(event.spawn)  # the spawn id of an earlier session belongs to no agent that runs
         conversation = event.payload.get("session_id")
         if isinstance(conversation, str) and conversation in self.conversations:
             return self.conversations[conversation]
         if not event.pane or event.socket != self.socket:
             return None
         agent, created = self.panes.get(event.pane, (None, 0))
-        return agent if agent is not None and event.at >= created and self._may_be(agent, event) else None
+        return agent if agent is not None and event.at >= created and self._may_own(agent, event) else None
 
-    def _may_be(self, agent: str, event: HookEvent) -> bool:
-        """Whether a pane's agent may be in another conversation than is recorded: it went on to it with this very call.
-        Codex calls hooks from a server of its own, which has the variables of the first pane it was started for."""
-        goes_on = event.name == "SessionStart" and event.payload.get("source") in GOES_ON
-        return agent not in self.conversations.values() or not event.payload.get("session_id") or goes_on
+    def _may_own(self, agent: str, event: HookEvent) -> bool:
+        """Whether the agent in a call's pane made it, by the conversation.
+
+        A call in another conversation than the recorded one is the agent's only if it begins that conversation. Codex
+        calls hooks from a server of its own, which has the variables of the first pane that it was started for.
+        """
+        begins = event.name == "SessionStart" and event.payload.get("source") in GOES_ON
+        return agent not in self.conversations.values() or not event.payload.get("session_id") or begins
 
 
 def is_late(at: float, now: float) -> bool:
-    """Whether nobody will come any more whose it could be. One that comes during a turn is younger than the turn."""
-    return abs(now - at) > WAITS_S
-
-
-HOOKED = "hooked:"
-DROP_CALLS = "drop_hook_calls"
+    """Whether a call without an owner is given up. A call that came during the turn is younger than the turn."""
+    return abs(now - at) > UNOWNED_KEPT_S
 
 
 class HookIntake:
     def __init__(self, spool: Spool) -> None:
         self._spool = spool
-        self._taken: dict[str, list[HookEvent]] = {}
-        """The calls of this turn, by agent: their files go when what they said is committed."""
-        self._strangers: dict[str, float] = {}
-        """The files of calls of which it is not known whose they are, and when they were: hooks that a user has
-        installed are called by all agents of that user, and some are adopted soon."""
-        self._whereabouts: HookOwners | None = None
+        self._taken: list[str] = []
+        """The files of the calls of this turn."""
+        self._unowned: dict[str, float] = {}
+        """The files of calls without a known owner, and when they were made. Hooks that a user has installed are called
+        by all agents of that user."""
+        self._owners: HookOwners | None = None
 
-    def hear(self, turn: Turn, known: HookOwners, subjects: Mapping[str, Subject]) -> None:
-        """Let each agent that is watched hear what its hooks told."""
-        self._taken = {}
+    def take(self, turn: Turn, owners: HookOwners, subjects: Mapping[str, Subject]) -> None:
+        """Give each watched agent the calls of its hooks."""
+        self._taken = []
         for result in turn.effect_results:
             if result.error:
                 turn.degrade(f"calls of hooks could not be removed: {result.error}")
-        if known != self._whereabouts:
-            self._whereabouts = known
-            self._strangers.clear()  # somebody may be known by now
+        if owners != self._owners:
+            self._owners = owners
+            self._unowned.clear()  # their owners may be known now
         now = turn.now.timestamp()
-        events = self._spool.read(but=self._strangers)
+        events = self._spool.read(but=self._unowned)
         if len(events) == AT_MOST:
             turn.look_again_at(turn.now)  # there are more
         for event in events:
-            agent = known.whose(event)
+            agent = owners.owner_of(event)
             subject = subjects.get(agent) if agent is not None else None
             if subject is None:
-                self._strangers[event.file.name] = event.at
+                self._unowned[event.file.name] = event.at
                 continue
-            subject.hear(event.payload, min(event.at, now), event.pid, now)
-            self._taken.setdefault(subject.agent, []).append(event)
-        late = [name for name, at in self._strangers.items() if is_late(at, now)]
+            subject.take_hook(event.payload, min(event.at, now), event.pid, now)
+            self._taken.append(event.file.name)
+        late = [name for name, at in self._unowned.items() if is_late(at, now)]
         self._spool.drop(late)
         for name in late:
-            del self._strangers[name]
+            del self._unowned[name]
 
     @property
     def effects(self) -> Mapping[str, EffectHandler]:
         return {DROP_CALLS: EffectHandler(lambda payload: self._spool.drop(payload["files"]))}
 
     def remember(self, turn: Turn, subjects: Mapping[str, Subject], panes: Mapping[str, Pane]) -> None:
-        """Keep what was heard, over restarts; nothing of those who are gone."""
+        """Remember what hooks told, have the taken calls removed, and forget agents that are gone."""
         for agent, subject in subjects.items():
-            if subject.hooked_anew or agent in self._taken:
-                kept = document(subject)
-                if turn.recall(f"{HOOKED}{agent}") != kept:
-                    turn.remember(f"{HOOKED}{agent}", kept)
-                subject.hooked_anew = False
-        if files := [event.file.name for events in self._taken.values() for event in events]:
-            turn.perform(DROP_CALLS, files[0], {"files": files})
-        for key in [key for key, kept in turn.memory.items() if key.startswith(HOOKED) and kept]:
-            if key.removeprefix(HOOKED) not in panes:
-                turn.remember(key, None)
-
-
-def document(subject: Subject) -> dict[str, Any]:
-    return {"spawn": subject.spawn, "hooked": subject.hooked.document(), "program": subject.program()}
+            if subject.hooks != HookState() or turn.memory.find(HOOKS, agent) is not None:
+                turn.memory.put(HOOKS, subject.memory, agent)
+        if self._taken:
+            turn.perform(DROP_CALLS, self._taken[0], {"files": self._taken})
+        for agent in turn.memory.all(HOOKS).keys() - panes.keys():
+            turn.memory.put(HOOKS, None, agent)

@@ -1,16 +1,18 @@
-"""What the agent's own hooks tell: of the main agent and of each subagent apart. Pure.
+"""What an agent's hooks tell, of the main agent and of each subagent apart. Pure.
 
-Claude Code, Codex and Gemini CLI call a hook at the same moments by different names. What they do not tell (Escape
-on a dialog, Escape while it thinks, a kill) is left to the other sources: a later word of theirs counts for more.
+Claude Code, Codex and Gemini CLI call hooks at the same moments, under different names. What hooks do not tell (Escape
+on a dialog, Escape while it thinks, a kill) other sources do; their later evidence overrules.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shared.agents.evidence import Evidence, EvidenceSource, LimitStatement
 from shared.agents.last_words import NO_LIMIT, promise_in, trouble_in
 from shared.contract.states import Activity, Trouble
+from shared.runtime.memory import MemoryTable
+from shared.system.processes import Process
 
 MAIN = ""
 
@@ -18,7 +20,7 @@ URGENCY = (
     *(Activity.NEEDS_APPROVAL, Activity.WORKING, Activity.LIMITED, Activity.FAILED),
     *(Activity.STALLED, Activity.STARTING, Activity.WAITING, Activity.DONE, Activity.UNKNOWN),
 )
-"""Of a session's main agent and subagents, what the first in this order does is what the session does."""
+"""A session does what the first of its main agent and subagents in this order does."""
 
 ASKING_TOOLS = ("AskUserQuestion", "ExitPlanMode", "ask_user", "request_user_input")
 """Tools whose use is a question to a person."""
@@ -29,13 +31,13 @@ ENDED_BY: Mapping[str, Activity] = {
     "oauth_org_not_allowed": Activity.FAILED,
     "billing_error": Activity.FAILED,
 }
-"""What `StopFailure` means; after any other error the agent waits for somebody to say it again."""
+"""What the errors of `StopFailure` mean; after any other, the agent waits for another prompt."""
 
 GOES_ON = ("clear", "resume", "fork")
-"""Reasons for the end of a conversation with which its program does not end."""
-WIDEST, LONGEST_BANNER = 300, 2_000
+"""Why a conversation may end while its program goes on with another."""
+REASON_CHARACTERS, BANNER_CHARACTERS = 300, 2_000
 REFUSED, REFUSED_FOR_GOOD = "invalid_request", 2
-"""A conversation that is refused twice in a row would be refused again."""
+"""A conversation that is refused this often in a row is refused for good."""
 ENDS_TURN = ("Stop", "StopFailure", "AfterAgent")
 
 
@@ -47,9 +49,9 @@ class HookActor:
     at: float
     why: str
     command: str = ""
-    """The command that it asked permission for, or runs."""
-    said: str = ""
-    """What ended its turn, where that was a limit."""
+    """The command that it runs, or asks permission for."""
+    banner: str = ""
+    """The text of the limit or error that ended its turn."""
     trouble: Trouble | None = None
     promise: str = ""
     """Until when it waits, by its last words."""
@@ -57,22 +59,23 @@ class HookActor:
 
 @dataclass(frozen=True)
 class HookState:
-    """All that was told so far of one session. Kept over restarts."""
+    """All that hooks have told of one session."""
 
     conversation: str = ""
     parts: Mapping[str, HookActor] = field(default_factory=dict)
+    """The main agent and each subagent, by agent id."""
     pid: int = 0
-    """The program that called."""
+    """The process that called."""
     refused: int = 0
     """How many turns in a row ended because the conversation itself was refused."""
 
     def evidence(self) -> Evidence | None:
-        """What the session does: the most urgent of what its parts do."""
+        """What the session does: what its most urgent part does."""
         if not self.parts:
             return None
         name, part = min(self.parts.items(), key=lambda each: (URGENCY.index(each[1].says), -each[1].at))
         why = f"subagent {name}: {part.why}" if name else part.why
-        limit = LimitStatement(part.at, part.said) if part.says is Activity.LIMITED else None
+        limit = LimitStatement(part.at, part.banner) if part.says is Activity.LIMITED else None
         return Evidence(
             EvidenceSource.HOOKS,
             part.says,
@@ -85,18 +88,18 @@ class HookState:
         )
 
     def clamped(self, now: float) -> "HookState":
-        """The same with nothing told later than now: the clock may have been set back."""
+        """The same with no time later than now: the clock may have been set back."""
         if all(part.at <= now for part in self.parts.values()):
             return self
         return replace(self, parts={name: replace(part, at=min(part.at, now)) for name, part in self.parts.items()})
 
     def after(self, at: float) -> "HookState":
-        """What is left of it where another source has told since then that it is otherwise."""
+        """What was told after a time at which another source showed otherwise."""
         return replace(self, parts={name: part for name, part in self.parts.items() if part.at > at})
 
     @property
     def asked_for(self) -> HookActor | None:
-        """The command for which permission was asked last, if nothing was heard of it since."""
+        """The part that asked last for permission to run a command, and still does."""
         asking = [part for part in self.parts.values() if part.says is Activity.NEEDS_APPROVAL and part.command]
         return max(asking, key=lambda part: part.at, default=None)
 
@@ -109,36 +112,32 @@ class HookState:
     def subagents(self) -> dict[str, Activity]:
         return {name: part.says for name, part in self.parts.items() if name != MAIN}
 
-    def document(self) -> dict[str, Any]:
-        return asdict(self)
 
-    @classmethod
-    def read(cls, kept: Mapping[str, Any] | None) -> "HookState":
-        parts = (kept or {}).get("parts") or {}
-        read = {name: _read_part(part) for name, part in parts.items()}
-        found = kept or {}
-        return cls(found.get("conversation") or "", read, found.get("pid") or 0, found.get("refused") or 0)
+@dataclass(frozen=True)
+class HookMemory:
+    """What hooks told of one session, and the program that called them."""
+
+    spawn: str
+    state: HookState = field(default_factory=HookState)
+    process: Process | None = None
 
 
-def _read_part(kept: Mapping[str, Any]) -> HookActor:
-    trouble = kept.get("trouble")
-    return HookActor(**{**kept, "says": Activity(kept["says"]), "trouble": Trouble(trouble) if trouble else None})
+HOOKS = MemoryTable("hooks:", HookMemory)
 
 
 def take(known: HookState, payload: Mapping[str, Any], at: float, pid: int = 0) -> HookState:
-    """What is known after one more call of a hook, by this program. The same call twice changes nothing; an older one
-    neither."""
+    """The state after one more call of a hook, by the process `pid`. A repeated or older call changes nothing."""
     event, conversation = _text(payload.get("hook_event_name")), _text(payload.get("session_id"))
     if conversation and known.conversation and conversation != known.conversation:
         if not (pid and pid == known.pid) and not _begins(event, payload):
-            return known  # of another program: an agent may run one of its own kind
+            return known  # from another program: an agent may run one of its own kind
         known = HookState()
     known = replace(known, conversation=conversation or known.conversation, pid=pid or known.pid)
     name = _text(payload.get("agent_id"))
     before = known.parts.get(name)
     if before is not None and before.at > at:
         return known
-    if event == "Interrupt":  # which ends what subagents do, too
+    if event == "Interrupt":  # it ends the subagents' work too
         return replace(known, parts={MAIN: HookActor(Activity.WAITING, at, "it was interrupted")})
     if event == "SubagentStop":
         return replace(known, parts={each: part for each, part in known.parts.items() if each != name or not name})
@@ -153,21 +152,20 @@ def take(known: HookState, payload: Mapping[str, Any], at: float, pid: int = 0) 
 
 
 def _is_known(event: str, payload: Mapping[str, Any], known: HookState) -> bool:
-    """Claude tells of a dialog as it opens, and of a turn as it ends, and a while later once more in a notice that
-    says less of it."""
+    """Whether a notice repeats what is known. Claude sends one some time after a dialog opened or a turn ended."""
     if event != "Notification":
         return False
     doing = [part.says for part in known.parts.values()]
     match payload.get("notification_type"):
         case "permission_prompt":
             return Activity.NEEDS_APPROVAL in doing
-        case "idle_prompt":  # it has been idle for a while: that is no new turn
+        case "idle_prompt":
             return Activity.WAITING in doing or Activity.LIMITED in doing
     return False
 
 
 def _begins(event: str, payload: Mapping[str, Any]) -> bool:
-    """Whether the program that we know goes on with another conversation. Another program starts with its first."""
+    """Whether the same program goes on with another conversation. Another program starts with `startup`."""
     return event == "SessionStart" and payload.get("source") in GOES_ON
 
 
@@ -176,7 +174,7 @@ def _part(event: str, payload: Mapping[str, Any], at: float) -> HookActor | None
     match event:
         case "SessionStart":
             source = _text(payload.get("source")) or "startup"
-            # A conversation is made shorter in the middle of the work.
+            # A conversation is compacted in the middle of the work.
             return None if source == "compact" else HookActor(Activity.WAITING, at, f"its session began ({source})")
         case "UserPromptSubmit" | "BeforeAgent":
             return HookActor(Activity.WORKING, at, "a prompt was sent to it")
@@ -210,7 +208,9 @@ def _notified(payload: Mapping[str, Any], at: float) -> HookActor | None:
     said = _text(payload.get("message"))
     match payload.get("notification_type"):
         case "permission_prompt" | "ToolPermission" | "elicitation_dialog":
-            return HookActor(Activity.NEEDS_APPROVAL, at, f"it asks for permission: {_doing(payload) or said}"[:WIDEST])
+            return HookActor(
+                Activity.NEEDS_APPROVAL, at, f"it asks for permission: {_doing(payload) or said}"[:REASON_CHARACTERS]
+            )
         case "idle_prompt":
             return HookActor(Activity.WAITING, at, "it waits for a prompt")
     return None
@@ -222,15 +222,15 @@ def _failure(payload: Mapping[str, Any], at: float) -> HookActor:
     why = f"its turn ended with {error}" + (f": {said}" if said else "")
     says = ENDED_BY.get(error, Activity.WAITING) if not NO_LIMIT.search(said) else Activity.WAITING
     trouble = trouble_in(error, said) if says is Activity.FAILED else None
-    return HookActor(says, at, why[:WIDEST], said=said[:LONGEST_BANNER], trouble=trouble)
+    return HookActor(says, at, why[:REASON_CHARACTERS], banner=said[:BANNER_CHARACTERS], trouble=trouble)
 
 
 def _doing(payload: Mapping[str, Any]) -> str:
-    """A tool and what it is used for, in a few words."""
+    """A tool and what it is used for."""
     tool, given = _text(payload.get("tool_name")), payload.get("tool_input")
     found = given if isinstance(given, Mapping) else {}
     about = next((_text(found[key]) for key in ("command", "cmd", "file_path", "path", "url") if found.get(key)), "")
-    return " ".join(f"{tool}: {about}".split())[:WIDEST] if about else tool
+    return " ".join(f"{tool}: {about}".split())[:REASON_CHARACTERS] if about else tool
 
 
 def _command(payload: Mapping[str, Any]) -> str:

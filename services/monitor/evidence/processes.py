@@ -10,21 +10,21 @@ from shared.fleet import Backend, PromptDelivery
 from shared.system.processes import Process, Processes, is_there
 from shared.system.tmux import Pane
 
-EARLIER_S = 0.5
-"""How much earlier than the question a command may seem to have started, by clocks that count in ticks."""
-SHOWN = 80
-AROUND = " \t\n'\"\\"
-"""What shells and agents put around and into a command."""
-WITHIN_WORDS = ("_", "-", ".", "/")
-SAYS_HOW_WITHIN_S = 2.0
-"""tmux may see that a program has ended before it knows how."""
-SEEN_WITHIN_S = 0.4
+START_EARLIER_S = 0.5
+"""How much before its question a command may seem to have started: process clocks count in ticks."""
+COMMAND_CHARACTERS = 80
+QUOTING = " \t\n'\"\\"
+"""Characters that shells and agents add to a command."""
+WORD_CHARACTERS = ("_", "-", ".", "/")
+STATUS_WITHIN_S = 2.0
+"""tmux may see that a program ended before it knows the exit status."""
+DEAD_PANE_WITHIN_S = 0.4
 """A program may be gone before tmux sees that its pane is dead."""
 
 
 @dataclass
 class ProcessReader:
-    """One agent's. `look` gives the processes of this moment, and costs something: it is asked for when it matters."""
+    """Reads one agent's processes. `look` gives those of this moment; it is costly, so it is called late."""
 
     look: Callable[[], Processes]
     lives: Callable[[Process], bool] = is_there
@@ -40,27 +40,25 @@ class ProcessReader:
         asked_for: HookActor | None = None,
         said_goodbye: bool = False,
     ) -> Evidence | None:
-        """`process`: the agent's program, where it was found; `asked_for`: what it asked permission for last."""
+        """`process`: the agent's program, if found; `asked_for`: what it last asked permission for."""
         if (ended := self._ended(pane, process, now, said_goodbye=said_goodbye)) is not None:
             return ended
         if asked_for is not None and (runs := self._approved(process or pane.pid, asked_for)) is not None:
             return runs
         if backend.deliver is PromptDelivery.EXEC:
-            return Evidence(
-                EvidenceSource.PROCESSES, Activity.WORKING, pane.created, "its program runs, and ends when it is done"
-            )
+            why = "its program runs, and ends when it is done"
+            return Evidence(EvidenceSource.PROCESSES, Activity.WORKING, pane.created, why)
         if now - pane.created < backend.ready_within_s:
-            return Evidence(
-                EvidenceSource.PROCESSES, Activity.STARTING, pane.created, "its program has just started", weak=True
-            )
+            why = "its program has just started"
+            return Evidence(EvidenceSource.PROCESSES, Activity.STARTING, pane.created, why, weak=True)
         return None
 
     def is_ending(self, pane: Pane, process: Process | None, now: float) -> bool:
-        """Whether it has ended, and how is about to be known: nothing should be concluded before that."""
+        """Whether it has ended, and it will soon be known how: nothing should be concluded before that."""
         if (pane.dead and pane.dead_status is not None) or not self._is_over(pane, process):
             return False
         self._ended_at = self._ended_at or now
-        return now - self._ended_at < (SAYS_HOW_WITHIN_S if pane.dead else SEEN_WITHIN_S)
+        return now - self._ended_at < (STATUS_WITHIN_S if pane.dead else DEAD_PANE_WITHIN_S)
 
     def _ended(self, pane: Pane, process: Process | None, now: float, *, said_goodbye: bool) -> Evidence | None:
         if not self._is_over(pane, process):
@@ -80,34 +78,29 @@ class ProcessReader:
         return pane.dead or (process is not None and not self.lives(process))
 
     def _approved(self, top: Process | int, asked_for: HookActor) -> Evidence | None:
-        """A command for which permission was asked, and that runs: somebody gave it."""
+        """If the command that it asked permission for runs, the permission was given."""
         wanted = _bare(asked_for.command)
         if not wanted:
             return None
         processes = self.look()
         for process in processes.below(top if isinstance(top, int) else top.pid)[1:]:
-            if process.started < asked_for.at - EARLIER_S:
+            if process.started < asked_for.at - START_EARLIER_S:
                 continue
             if _runs(wanted, " ".join(processes.arguments(process))):
-                why = f"the command that it asked for runs: {asked_for.command[:SHOWN]}"
-                return Evidence(
-                    EvidenceSource.PROCESSES,
-                    Activity.WORKING,
-                    max(process.started, asked_for.at + 0.01),
-                    why,
-                    "approved",
-                )
+                why = f"the command that it asked for runs: {asked_for.command[:COMMAND_CHARACTERS]}"
+                at = max(process.started, asked_for.at + 0.01)
+                return Evidence(EvidenceSource.PROCESSES, Activity.WORKING, at, why, "approved")
         return None
 
 
 def _bare(command: str) -> str:
-    """A command without what shells and agents put around and into it."""
-    return "".join(letter for letter in command if letter not in AROUND)
+    """A command without spaces and quoting."""
+    return "".join(letter for letter in command if letter not in QUOTING)
 
 
 def _runs(wanted: str, line: str) -> bool:
-    """Whether a bare command is in a command line, and not only as a part of longer words: `ls` is not in `tools`."""
-    places = [place for place, letter in enumerate(line) if letter not in AROUND]
+    """Whether a bare command is in a command line as whole words: `ls` is not in `tools`."""
+    places = [place for place, letter in enumerate(line) if letter not in QUOTING]
     bare = _bare(line)
     at = bare.find(wanted)
     while at >= 0:
@@ -119,7 +112,7 @@ def _runs(wanted: str, line: str) -> bool:
 
 
 def _is_of_a_word(letter: str) -> bool:
-    return letter.isalnum() or letter in WITHIN_WORDS
+    return letter.isalnum() or letter in WORD_CHARACTERS
 
 
 def _how(status: int | None) -> str:

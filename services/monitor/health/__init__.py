@@ -1,1 +1,1 @@
-"""How background work is: a copy of the agent's conversation is asked, with a cheap model. The agent is left alone."""
+"""Health checks: a copy of an agent's conversation is asked how the work is. The agent itself never learns of it."""

@@ -1,4 +1,4 @@
-"""One question to a copy of an agent's conversation: all that it takes to put it, worked out from the fleet file."""
+"""One question to a copy of an agent's conversation, with all that it takes to ask it."""
 
 import sys
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from shared.fleet import launch_needs as needs
 from shared.fleet.backend import ForkRules
 from shared.fleet.launch_needs import fill, spliced
 
-OURS = ("MUSTER_AGENT", "MUSTER_SPAWN")
-"""What marks the agent's own processes: the copy is none of them."""
+AGENT_MARKS = ("MUSTER_AGENT", "MUSTER_SPAWN")
+"""Variables of the agent's own processes; the copy is none of them."""
 FLEET = "MUSTER_FLEET"
 
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked. The words hold `{scratch}` and `{transcript}` still, which are known when it is run."""
+    """A question that is ready to run. `{scratch}` and `{transcript}` in its words are filled in when it runs."""
 
     fork: Fork
     original: OriginalConversation
@@ -34,13 +34,13 @@ class Query:
 
     @property
     def is_argument(self) -> bool:
-        """Whether the question stands on the command line; else it is the standard input."""
+        """Whether the question is on the command line; else it is the standard input."""
         return any("{question}" in word for word in self.argv)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is to be asked, where it is not the usual."""
+class QueryOptions:
+    """What a person asks otherwise than a health check would."""
 
     question: str | None = None
     model: str | None = None
@@ -48,12 +48,12 @@ class Wanted:
 
 
 def of_session(record: AgentRecord | None, spawn: str) -> AgentRecord | None:
-    """The record, if it is of this session already."""
+    """The record, if it is already of this session."""
     return record if record is not None and record.spawn == spawn else None
 
 
 def why_not(fleet: Fleet, agent: str, name: str, record: AgentRecord | None) -> str:
-    """Why an agent can't be asked; empty where it can. `name` is the backend that it runs on."""
+    """Why an agent can't be asked; empty where it can. `name` is its backend."""
     if agent not in fleet.agents:
         return f"{agent} is not in the fleet file, so nobody knows with which environment to ask it; declare it there"
     if fleet.backends[name].ask is None:
@@ -69,21 +69,21 @@ def query_for(
     name: str,
     record: AgentRecord | None,
     own: Mapping[str, str],
-    wanted: Wanted | None = None,
+    options: QueryOptions | None = None,
 ) -> Query:
     """Raises CannotStart or CannotAsk with a sentence. `own` is Muster's environment."""
-    wanted, backend = wanted or Wanted(), fleet.backends[name]
+    options, backend = options or QueryOptions(), fleet.backends[name]
     ask = backend.ask
     if (why := why_not(fleet, agent, name, record)) or ask is None or record is None or record.conversation is None:
         raise CannotAsk(why)
     policy, workspace = fleet.agents[agent].watch.health, Path(record.workspace)
     if not workspace.is_dir():
         raise CannotAsk(f"the workspace {workspace} of {agent} is not a directory any more")
-    model = wanted.model or policy.model or ask.model
+    model = options.model or policy.model or ask.model
     if model.startswith("-"):
         raise CannotAsk(f"{model!r} is no name of a model: a program would take it for an option")
     env = {**needs.variables_of(fleet, agent, backend, own), FLEET: str(fleet.path), GIVEN: "none"}
-    env = {key: value for key, value in env.items() if key not in OURS}
+    env = {key: value for key, value in env.items() if key not in AGENT_MARKS}
     if model and backend.model.env:
         env[backend.model.env] = model
     values = {
@@ -101,15 +101,15 @@ def query_for(
         original=OriginalConversation(
             record.conversation, Path(record.transcript) if record.transcript else None, workspace, env
         ),
-        argv=[fill(word, values) for word in _words(backend, ask, model, is_usual=wanted.question is None)],
+        argv=[fill(word, values) for word in _words(backend, ask, model, is_usual=options.question is None)],
         env={key: fill(value, values) for key, value in ask.env.items()},
-        question=question_for(wanted.question),
+        question=question_for(options.question),
         model=model,
-        timeout_s=wanted.timeout_s or policy.timeout_s,
+        timeout_s=options.timeout_s or policy.timeout_s,
     )
 
 
 def _words(backend: Backend, ask: ForkRules, model: str, *, is_usual: bool) -> list[str]:
-    """Only the usual question has an answer of a certain form."""
+    """Only the usual question has a schema for its answer."""
     lists = {"model_args": backend.model.args if model else [], "schema_args": ask.schema_args if is_usual else []}
     return spliced(ask.argv, lists)

@@ -1,4 +1,4 @@
-"""Puts questions to copies of conversations, beside the monitor's own work: few at once, the others wait in line."""
+"""Asks copies of conversations in worker threads: few at once, the others wait in a queue."""
 
 import shutil
 import threading
@@ -18,15 +18,15 @@ from shared.system.log import Log
 from shared.system.processes import end_marked
 
 AT_ONCE = 2
-"""Each may take half a gigabyte of memory."""
+"""How many run at once: each may take half a gigabyte of memory."""
 LANE = "queries"
 MARK = "MUSTER_PEEK"
-"""The variable that marks what was started here, with the directory of it: a monitor that was killed leaves some."""
+"""The variable that marks the processes started here, with their directory: a killed monitor leaves some behind."""
 CLOSES_WITHIN_S = 3.0
 
 
 class QueryRunner:
-    """Used by one thread; `on_answer` is called by others, each time that there is something to take."""
+    """Used by one thread. Worker threads call `on_answer` when there is an answer to take."""
 
     def __init__(self, directory: Path, on_answer: Callable[[], None], log: Log, at_once: int = AT_ONCE) -> None:
         self._directory = directory
@@ -36,7 +36,7 @@ class QueryRunner:
         self._answered: dict[str, TimedResult] = {}
 
     def tidy(self) -> None:
-        """End and remove what an earlier monitor left, when it was killed. Before anything is asked."""
+        """End and remove what a killed monitor left. To be called before anything is asked."""
         left = list(self._directory.iterdir()) if self._directory.is_dir() else []
         if left:
             end_marked(MARK, self._directory)
@@ -44,25 +44,25 @@ class QueryRunner:
             shutil.rmtree(each, ignore_errors=True)
 
     def ask(self, key: str, query: Query, *, soon: bool = False) -> None:
-        """Ask, and remember the answer under a key. `soon`: before all others that wait."""
+        """Ask, and keep the answer under a key. `soon`: before all others in the queue."""
         self._workers.submit(LANE, key, partial(self._work, key, query), first=soon)
 
     def is_asking(self, key: str) -> bool:
         return self._workers.is_under_way(key)
 
     def take(self, key: str) -> TimedResult | None:
-        """The answer to a question, once."""
+        """The answer to a question; given once."""
         with self._lock:
             return self._answered.pop(key, None)
 
     def cancel(self, key: str) -> None:
-        """Nobody wants to know any more: it is ended at once, and there will be no answer."""
+        """End a question at once; there will be no answer."""
         self._workers.cancel(key)
         with self._lock:
             self._answered.pop(key, None)
 
     def close(self) -> None:
-        """End all of them, and leave nothing behind."""
+        """End all questions, and leave nothing behind."""
         self._workers.close(CLOSES_WITHIN_S)
 
     # --- in a worker's thread ---
@@ -73,7 +73,7 @@ class QueryRunner:
             result = self._result(query, cancelled)
         except (CannotAsk, OSError, ValueError) as error:
             result = ForkFailed(str(error))
-        except Exception as error:  # noqa: BLE001 - whoever waits for it must learn that nothing comes
+        except Exception as error:  # noqa: BLE001 - the question must end, whatever went wrong
             result = ForkFailed(f"{type(error).__name__}: {error}")
         with self._lock:
             if not cancelled.is_set():

@@ -1,4 +1,4 @@
-"""What a copy of an agent's conversation is asked, and what is made of its answer. Pure."""
+"""The text of a question to a copy of an agent's conversation, and the reading of its answer. Pure."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class WorkState(StrEnum):
-    """How the work is, in the agent's own opinion."""
+    """How the work is, as the agent says."""
 
     WORKING = "working"
     WAITING = "waiting"
@@ -18,9 +18,9 @@ class WorkState(StrEnum):
 
 
 SIDE_QUESTION = "This is a side question to a copy of this conversation."
-"""With this every question begins."""
+"""Every question begins with this."""
 FORM = "Answer with one JSON object and nothing else:"
-"""With this the usual question demands its answer."""
+"""The usual question asks for its answer with this."""
 
 _PREFACE = (
     f"{SIDE_QUESTION} The conversation itself goes on elsewhere and never learns of it. Where the last turn looks"
@@ -51,15 +51,15 @@ SCHEMA = json.dumps(
 """The form of the answer to the usual question."""
 
 SUMMARY_CHARACTERS = 500
-LOOKED_AT_CHARACTERS = 500_000
-TRIES, BRACES = 20, 50
-"""How many places of a text may be the answer, and how far before each an object may begin."""
+READ_CHARACTERS = 500_000
+MAX_PLACES, MAX_BRACES = 20, 50
+"""How many places with `"state":` are tried, the last first, and how many braces before each."""
 _STATE = re.compile(r'"state"\s*:')
 
 
 @dataclass(frozen=True)
 class WorkAnswer:
-    """How the work is, as the copy says it."""
+    """The answer to the usual question."""
 
     state: WorkState
     summary: str = ""
@@ -67,24 +67,24 @@ class WorkAnswer:
 
 
 def question_for(own: str | None = None) -> str:
-    """The whole text; `own` is what a person asks instead of the usual."""
+    """The whole text; `own` is a person's question instead of the usual one."""
     return f"{_PREFACE}\n\n{own if own is not None else _USUAL}"
 
 
 def read_answer(text: str, structured: Any = None) -> WorkAnswer | None:
-    """What was answered: the object itself, else the last one in the text that has a state; None where none has."""
-    for found in (structured, *_objects_in(text[-LOOKED_AT_CHARACTERS:])):
+    """The answer: the structured object, else the last object in the text that has a state; None where none has."""
+    for found in (structured, *_objects_in(text[-READ_CHARACTERS:])):
         if (answer := _answer(found)) is not None:
             return answer
     return None
 
 
 def _objects_in(text: str) -> Iterator[Any]:
-    """The objects around the last words `"state":`. Models put them into fences, or talk before and after."""
+    """The objects around `"state":`, the last first. Models put them into fences, or talk before and after."""
     decoder = json.JSONDecoder()
-    for word in list(_STATE.finditer(text))[: -TRIES - 1 : -1]:
+    for word in list(_STATE.finditer(text))[: -MAX_PLACES - 1 : -1]:
         begins = word.start()
-        for _ in range(BRACES):
+        for _ in range(MAX_BRACES):
             begins = text.rfind("{", 0, begins)
             if begins < 0:
                 break
@@ -109,12 +109,12 @@ def _answer(found: Any) -> WorkAnswer | None:
 
 
 def _text(found: Any) -> str:
-    """What should be a text; some models give a list or an object."""
+    """A text, even where a model gave a list or an object."""
     if found is None or isinstance(found, str):
         return _whole(found or "")
     return json.dumps(found, ensure_ascii=False)
 
 
 def _whole(text: str) -> str:
-    """Without halves of characters, which JSON can hold and no file in UTF-8."""
+    """Without lone surrogates, which JSON can hold and UTF-8 can't."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,1 +1,1 @@
-"""Usage limits: what an agent says of one, whom it concerns, and what is done about it."""
+"""Usage limits: what an agent says of one, which agents it concerns, and what is done about it."""

@@ -1,8 +1,8 @@
 """What an agent says about its usage limit, read from its banner and combined from all evidence. Pure.
 
-Hooks and transcripts give such a sentence, and mark it as one by other fields: prose that quotes a banner reads the
-same. A warning, or a message that the limit is over, does not count. Each source knows another part: a hook the banner,
-a transcript perhaps the exact second, a screen that the agent continues by itself. The most exact statement counts.
+Hooks and transcripts mark such a sentence by other fields, since prose that quotes a banner reads the same. A warning,
+or a message that the limit is over, does not count. Each source knows another part: a hook the banner, a transcript
+perhaps the exact second, a screen that the agent continues by itself. The most exact statement counts.
 """
 
 import re
@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from itertools import islice
 
-from services.monitor.evidence import Evidence, EvidenceSource, LimitStatement
 from services.monitor.limits.reset_times import ResetTime, plain, read_reset
+from shared.agents.evidence import Evidence, EvidenceSource, LimitStatement
 from shared.contract.states import Activity
 
-LONGEST = 4_000
-"""In characters: an error may carry what the server sent. What comes later is not read."""
-MOST_TIMES = 8
-MOST_WORDS = 12
-"""How many places are looked at for a time, and how many words there: `Thu, Dec 31, 2026, at 11:59 pm (UTC)` has 8."""
+READ_CHARACTERS = 4_000
+"""An error may carry all that the server sent; the rest is not read."""
+MAX_TIMES, MAX_WORDS = 8, 12
+"""How many places are searched for a time, and how many words there: `Thu, Dec 31, 2026, at 11:59 pm (UTC)` has 8."""
 
 OVER = re.compile(r"(?i)\busage\s+limit\s+reset\b(?:\s*[·∙•]\s*continuing\s+automatically\b)?")
-"""What was said before this holds no more."""
+"""Statements before this are about a limit that is over."""
 WORD = r"[\w'/-]+(?:\.[\w'/-]+)*"
 SCOPES = tuple(
     re.compile(form, re.IGNORECASE)
@@ -34,45 +33,45 @@ SCOPES = tuple(
         r"(?=\.?\s*\Z|\.\s|\s*[^\w\s.]|\s+(?:in|on)\b)",
     )
 )
-SPEAKS = re.compile(
+SPEAKS_OF_LIMIT = re.compile(
     r"(?i)\blimit\s+reached\b|\blimit\s+resets\b|\blimit\s+to\s+reset\b|\baccess\s+resets\b|\bregain\s+access\s+on\b"
     r"|\bquota\s+will\s+reset\b|\bAPI\s+Error:\s+(?:Request\s+rejected\s+)?\(?429\b"
     r"|\bcontinuing\s+automatically\s+at\b|\bautomatic\s+continue\s+(?:cancell?ed|stopped)\b"
-    r"|\[retrying\s+in\s+\d+[dhm]"  # opencode: who waits for minutes or longer waits for a limit to end
+    r"|\[retrying\s+in\s+\d+[dhm]"  # opencode: a wait of minutes or longer is for a limit
 )
-UNSAID = re.compile(r"(?i)^(?:(?:claude(?: ai)?|specified|current|account's|plan's)(?: |$))+|(?<=\S) (?:usage|quota)$")
-"""Words that don't tell one limit from another."""
+FILLERS = re.compile(r"(?i)^(?:(?:claude(?: ai)?|specified|current|account's|plan's)(?: |$))+|(?<=\S) (?:usage|quota)$")
+"""Words that do not tell one limit from another."""
 GENERAL = ("usage", "rate")
 KINDS = (*GENERAL, "session", "hourly", "daily", "weekly", "monthly")
-"""These are written with a capital letter only because a sentence begins with them; names of models always are."""
+"""These have a capital letter only at the beginning of a sentence; names of models always have one."""
 
 RESETS = re.compile(r"(?i)\b(?:resets?|try\s+again|regain\s+access)\b|\breached\s*\|")
 RETRIES = re.compile(r"(?i)\bretrying\b(?=\s+in\b)")
 CONTINUES = re.compile(r"(?i)\bcontinuing\s+automatically\b")
 CANCELLED = re.compile(r"(?i)\bautomatic\s+continue\s+(?:cancell?ed|stopped|was\s+turned\s+off|did\s+not\s+run)\b")
 ENDS = re.compile(r"[·∙•|\"\[\]{}<>\\]")
-GOES_ON = r"\(|at\b|[ap]\.?m\b"
-MAY_END = re.compile(rf"(?i)(?<=\.) (?!{GOES_ON})| (?!{GOES_ON}|\d)|(?<!,)\n(?!{GOES_ON})|\Z")
-"""Where the words of a time may be over. A zone in brackets belongs to the time before it, known or not, and a time of
-day to its date: half of what can't be read would mean something else."""
+TIME_GOES_ON = r"\(|at\b|[ap]\.?m\b"
+MAY_END = re.compile(rf"(?i)(?<=\.) (?!{TIME_GOES_ON})| (?!{TIME_GOES_ON}|\d)|(?<!,)\n(?!{TIME_GOES_ON})|\Z")
+"""Where the words of a time may end. A zone in brackets belongs to the time before it, and a time of day to its date:
+half of them would mean another time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Banner:
     scope: str
-    """Which limit, as the words say: `session`, `5-hour`, `weekly`, `Opus`, `usage`. Empty if they don't."""
+    """Which limit it is: `session`, `5-hour`, `weekly`, `Opus`, `usage`; empty if it is not named."""
     reset: ResetTime | None
     continues: ResetTime | None
-    """When it goes on by itself, where it says so."""
+    """When the agent goes on by itself, if it says so."""
     cancelled: bool
-    """It would have gone on by itself, and somebody stopped that."""
+    """Whether a person cancelled that."""
 
 
 def read_banner(sentence: str, said_at: datetime, zone: tzinfo) -> Banner | None:
-    """What this says of a limit, if said at this moment by a program in this zone; None if it speaks of none."""
-    text = OVER.split(plain(sentence.strip()[:LONGEST])[:LONGEST])[-1]
+    """What a sentence says of a limit, said at this time by a program in this zone; None if it speaks of none."""
+    text = OVER.split(plain(sentence.strip()[:READ_CHARACTERS])[:READ_CHARACTERS])[-1]
     scopes = [_scope(match["scope"] or "") for form in SCOPES for match in form.finditer(text)]
-    if not scopes and not SPEAKS.search(text):
+    if not scopes and not SPEAKS_OF_LIMIT.search(text):
         return None
     retries = _first_time(RETRIES, text, said_at, zone)
     cancelled = _last_place(CANCELLED, text) > _last_place(CONTINUES, text)
@@ -82,12 +81,12 @@ def read_banner(sentence: str, said_at: datetime, zone: tzinfo) -> Banner | None
 
 
 def _scope(words: str) -> str:
-    name = UNSAID.sub("", " ".join(words.split()))
+    name = FILLERS.sub("", " ".join(words.split()))
     return name.lower() if name.lower() in KINDS else name
 
 
 def _most_telling(scopes: list[str]) -> str:
-    """Several lines about one limit name it more or less exactly."""
+    """Of several names for one limit, the most exact."""
     named = [scope for scope in scopes if scope]
     return next((scope for scope in named if scope not in GENERAL), named[0] if named else "")
 
@@ -97,17 +96,17 @@ def _last_place(form: re.Pattern[str], text: str) -> int:
 
 
 def _first_time(lead: re.Pattern[str], text: str, said_at: datetime, zone: tzinfo) -> ResetTime | None:
-    """The first time that is named after such words. `Try again later` names none, another line may."""
-    tails = (text[match.end() :] for match in islice(lead.finditer(text), MOST_TIMES))
+    """The first time after the lead words. `Try again later` names none, but another line may."""
+    tails = (text[match.end() :] for match in islice(lead.finditer(text), MAX_TIMES))
     read = (read_reset(words, said_at, zone) for tail in tails for words in _beginnings(tail))
     return next((reset for reset in read if reset is not None), None)
 
 
 def _beginnings(tail: str) -> Iterator[str]:
-    """The longest first: `3pm` is the beginning of `3pm (UTC)`, and means another time."""
+    """The beginnings that may be a time, the longest first: `3pm (UTC)` before `3pm`, which means another time."""
     lines = (" ".join(line.split()) for line in ENDS.split(tail, maxsplit=1)[0].splitlines())
     words = "\n".join(filter(None, lines))
-    ends = [match.start() for match in islice(MAY_END.finditer(words), MOST_WORDS)]
+    ends = [match.start() for match in islice(MAY_END.finditer(words), MAX_WORDS)]
     return (words[:end] for end in reversed(ends))
 
 
@@ -118,32 +117,32 @@ MODELS = frozenset(
         *("gemini", "pro", "flash", "ultra", "deepseek", "qwen", "kimi", "grok", "llama", "mistral"),
     }
 )
-"""Words by which a limit is known to be of a model, and not of all that an account is used for."""
+"""Words that show that a limit is of a model, not of the whole account."""
 PLANS = ("plan", "account", "subscription", "spend", "usage")
-"""What follows a word that names a plan, as `Pro plan` does."""
+"""Words that show that a limit is of a plan, as in `Pro plan`."""
 ORDER = list(EvidenceSource)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True)
 class LimitClaim:
-    """What is known of a limit."""
+    """What all evidence together says of a limit."""
 
     at: float
-    """When it was hit, by the source that is believed most."""
+    """When it was hit, by the first source in order."""
     scope: str = ""
     resets_at: float | None = None
     exact_to_s: float = 0.0
-    """It may be so much later."""
+    """The reset may be this much later."""
     continues: bool = False
-    """Whether the agent says that it goes on by itself then."""
+    """Whether the agent goes on by itself then."""
     said: str = ""
     by_file: bool = True
-    """Whether a hook or a file says so, with its own time; a screen is only known since when it was first seen."""
+    """Whether a hook or a file says so, with its own time. A screen is dated when it was first seen."""
 
     @property
     def model(self) -> str | None:
-        """The model that it is of, by a word of its name; None where it is of the whole account."""
+        """The model that the limit is of; None where it is of the whole account."""
         words = re.findall(r"[a-z0-9]+", self.scope.lower())
         if any(word in PLANS for word in words):
             return None
@@ -151,7 +150,7 @@ class LimitClaim:
 
 
 def claim_in(evidence: Iterable[Evidence], zone: tzinfo) -> LimitClaim | None:
-    """What the evidence says of a limit; None where nothing says that one is reached."""
+    """What the evidence says of a limit; None where none is reached."""
     found = [each for each in evidence if each.says is Activity.LIMITED and each.limit is not None]
     pieces = sorted(found, key=lambda each: ORDER.index(each.source))
     if not pieces:
@@ -171,7 +170,7 @@ def claim_in(evidence: Iterable[Evidence], zone: tzinfo) -> LimitClaim | None:
 
 
 def _continues(pieces: list[Evidence], banners: list[Banner]) -> bool:
-    """Whether it goes on by itself: somebody says so, and nobody that it was called off."""
+    """Whether a source says that it goes on by itself, and none that this was cancelled."""
     says_so = any(each.continues for each in banners) or any(each.limit and each.limit.continues for each in pieces)
     return says_so and not any(each.cancelled for each in banners)
 

@@ -1,109 +1,116 @@
-"""What is done about one agent whose usage limit is reached: it is held until that lifts, and then brought to go on,
-once, if it does not by itself. Pure.
+"""What is done about an agent whose usage limit is reached. Pure.
 
-Whoever brings it to go on, it is told once that it does. A banner outlives its limit: what was told of one is
-remembered by the time at which it was said.
+The agent is held until the limit lifts. Then it is asked once to go on, if it does not by itself. That it goes on is
+told once, whatever the cause. A banner stays on the screen after its limit, so the time at which it was said is
+remembered.
 """
 
 from dataclasses import dataclass, replace
 
 from services.monitor.limits.claims import LimitClaim
-from services.monitor.limits.hold import LOST_AFTER_S, How, LimitHold, limit_hit, limit_lifted, limit_stuck, resume_at
-from services.monitor.policies.policy import IDLE, AgentObservation, PolicyOutcome, errand_id, send
+from services.monitor.limits.hold import How, LimitHold, limit_hit, limit_lifted, limit_stuck, resume_at
+from services.monitor.policies.policy import (
+    IDLE,
+    REPLY_LOST_AFTER_S,
+    AgentObservation,
+    PolicyOutcome,
+    send,
+    stable_id,
+)
 from shared.contract.commands import Reply
 from shared.contract.states import Activity
 from shared.fleet.policies import LimitPolicy
 
 GOING_ON = (Activity.WORKING, Activity.NEEDS_APPROVAL)
-WORKS_FOR_S = 6.0
-"""An agent that has worked for so long after its limit is not refused any more."""
+LIFTED_AFTER_WORK_S = 6.0
+"""An agent that has worked for this long after its limit is not refused any more."""
 TAKES_UP_WITHIN_S = 60.0
-"""An agent that has its prompt and does not go on by then has not taken it up."""
-MOVES_S = 120.0
-"""A reset that is told anew is another one only if it is so much later: a countdown is not exact."""
-TOLD_AFTER_S = 1.5
-"""By then all sources have said what they know of it: the banner, the moment, whether it goes on by itself."""
-SAME_S = 5.0
-"""What is said so soon after the first word of it is said of the same limit."""
-LOOKS_AGAIN_S = 1.0
+"""An agent that does not go on this soon after its prompt arrived has not taken it up."""
+RESET_MOVED_S = 120.0
+"""A reset that is told again is another one only if it is this much later: a countdown is not exact."""
+SOURCES_AGREE_AFTER_S = 1.5
+"""By then all sources have said what they know: the banner, the exact time, whether the agent goes on by itself."""
+SAME_LIMIT_WITHIN_S = 5.0
+"""Statements this soon after the first one are about the same limit."""
+LOOK_AGAIN_S = 1.0
 EARLY_S = 90.0
-"""Who goes on by itself may do so a little before the time that was read."""
-AT_LEAST_S = 5.0
-"""Between two tries."""
-REFUSED_AGAIN_S, REFUSALS = 30.0, 20
-"""A prompt that could not be typed is tried again so soon, so often."""
-AGAIN_WITHIN_S = 600.0
-"""Who is refused so soon after it went on did not really: some try for minutes before they say so."""
+"""An agent that goes on by itself may do so this much before the reset that was read."""
+MIN_RETRY_S = 5.0
+"""The shortest time between two tries."""
+UNTYPED_RETRY_S, MAX_UNTYPED = 30.0, 20
+"""How soon, and how often, a prompt that could not be typed is sent again."""
+REFUSED_AGAIN_WITHIN_S = 600.0
+"""An agent that is refused this soon after it went on did not really go on: some try for minutes before they say so."""
 FAR_S = 900.0
-"""A limit that is told anew for so long is real: what was tried before does not count."""
+"""A reset this far ahead is a new limit, not a failed try."""
 
 
 @dataclass(frozen=True)
 class LimitMemory:
-    """What is remembered of an agent's limits."""
+    """The limit that holds one agent, and the last one that was over."""
 
-    held: LimitHold | None = None
+    hold: LimitHold | None = None
     over_at: float = 0.0
-    """What was said of a limit until then is over."""
+    """Statements about a limit until then are about one that is over."""
     over_said: str = ""
-    """And what that was, until it is seen at work: on a screen that is looked at anew, it may seem to be said now."""
+    """Its words, until the agent is seen at work: on a screen that is read again they may seem new."""
     tries: int = 0
-    """How often it was asked to go on before that: who is refused a little later has not gone on."""
+    """How often it had been asked to go on: if it is refused a little later, it has not gone on."""
 
 
 def decide(
-    limits: LimitMemory, sight: AgentObservation, policy: LimitPolicy, may_resume_at: float = 0.0
+    memory: LimitMemory, observed: AgentObservation, policy: LimitPolicy, may_resume_at: float = 0.0
 ) -> PolicyOutcome[LimitMemory]:
-    """`may_resume_at`: until then the account's other agents come first."""
-    held = limits.held.clamped(sight.now) if limits.held is not None else None
-    limits = replace(limits, held=held, over_at=min(limits.over_at, sight.now))
-    if held is None:
-        return _hit(limits, sight, policy)
-    if held.conversation and sight.conversation and held.conversation != sight.conversation:
-        return _lift(held, sight, "by_somebody", "it went on to another conversation")
-    if held.spawn != sight.spawn:
-        return _in_new_session(limits, held, sight, policy, may_resume_at)
-    if sight.status in GOING_ON:
-        return _goes_on(limits, held, sight)
-    if _ended_a_turn(held, sight):
-        return _lift(held, sight, _how(held, sight.since), "its turn is over, and was not refused")
-    if sight.status is Activity.LIMITED and sight.claim is not None:
-        anew = _told_anew(_sharper(held, sight.claim, policy), sight.claim, sight.now, policy)
-        if anew.resets_at is not None and anew.resets_at > (held.resets_at or 0.0) + MOVES_S:
-            told = limit_hit(anew, sight, policy)
-            return PolicyOutcome(replace(limits, held=anew), tells=(told,), look_at=anew.resume_at)
-        held = anew
-    return _resume(replace(limits, held=held), held, sight, policy, may_resume_at)
+    """`may_resume_at`: until then the other agents of the account come first."""
+    hold = memory.hold.clamped(observed.now) if memory.hold is not None else None
+    memory = replace(memory, hold=hold, over_at=min(memory.over_at, observed.now))
+    if hold is None:
+        return _hit(memory, observed, policy)
+    if hold.conversation and observed.conversation and hold.conversation != observed.conversation:
+        return _lift(hold, observed, "by_somebody", "it went on to another conversation")
+    if hold.spawn != observed.spawn:
+        return _in_new_session(memory, hold, observed, policy, may_resume_at)
+    if observed.status in GOING_ON:
+        return _goes_on(memory, hold, observed)
+    if _ended_a_turn(hold, observed):
+        return _lift(hold, observed, _how(hold, observed.since), "its turn is over, and was not refused")
+    if observed.status is Activity.LIMITED and observed.claim is not None:
+        anew = _told_anew(_sharper(hold, observed.claim, policy), observed.claim, observed.now, policy)
+        if anew.resets_at is not None and anew.resets_at > (hold.resets_at or 0.0) + RESET_MOVED_S:
+            told = limit_hit(anew, observed, policy)
+            return PolicyOutcome(replace(memory, hold=anew), events=(told,), look_at=anew.resume_at)
+        hold = anew
+    return _resume(replace(memory, hold=hold), hold, observed, policy, may_resume_at)
 
 
-def _ended_a_turn(held: LimitHold, sight: AgentObservation) -> bool:
-    """Whether it is idle after a turn: one that was seen, or one that it can have had by now. A screen on which the
-    banner is out of sight for a moment is no turn."""
-    if not sight.is_idle or sight.since <= max(held.since, held.asked_at):
+def _ended_a_turn(hold: LimitHold, observed: AgentObservation) -> bool:
+    """Whether it is idle after a turn that was seen, or that it can have had by now. A screen on which the banner is
+    hidden for a moment is no turn."""
+    if not observed.is_idle or observed.since <= max(hold.since, hold.asked_at):
         return False
-    in_time = held.resets_at is not None and sight.since > held.resets_at - EARLY_S
-    return bool(held.worked or held.sent_at or in_time)
+    in_time = hold.resets_at is not None and observed.since > hold.resets_at - EARLY_S
+    return bool(hold.worked or hold.sent_at or in_time)
 
 
 # --- a limit is hit ---
 
 
-def _hit(limits: LimitMemory, sight: AgentObservation, policy: LimitPolicy) -> PolicyOutcome[LimitMemory]:
-    claim = sight.claim
-    if sight.status in GOING_ON and limits.over_said:
-        return PolicyOutcome(replace(limits, over_said=""))
-    if claim is None or sight.status is not Activity.LIMITED or claim.at <= limits.over_at:
-        return PolicyOutcome(limits)
-    if not claim.by_file and claim.said == limits.over_said:
-        return PolicyOutcome(limits)
-    if 0 <= sight.now - claim.at < TOLD_AFTER_S:
-        return PolicyOutcome(limits, look_at=claim.at + TOLD_AFTER_S)
-    held = LimitHold(
-        account=sight.account,
+def _hit(memory: LimitMemory, observed: AgentObservation, policy: LimitPolicy) -> PolicyOutcome[LimitMemory]:
+    claim = observed.claim
+    if observed.status in GOING_ON and memory.over_said:
+        return PolicyOutcome(replace(memory, over_said=""))
+    if claim is None or observed.status is not Activity.LIMITED or claim.at <= memory.over_at:
+        return PolicyOutcome(memory)
+    if not claim.by_file and claim.said == memory.over_said:
+        return PolicyOutcome(memory)
+    if 0 <= observed.now - claim.at < SOURCES_AGREE_AFTER_S:
+        return PolicyOutcome(memory, look_at=claim.at + SOURCES_AGREE_AFTER_S)
+    hold = LimitHold(
+        account=observed.account,
         model=claim.model,
         scope=claim.scope,
-        spawn=sight.spawn,
-        conversation=sight.conversation,
+        spawn=observed.spawn,
+        conversation=observed.conversation,
         since=claim.at,
         resets_at=claim.resets_at,
         exact_to_s=claim.exact_to_s,
@@ -111,147 +118,149 @@ def _hit(limits: LimitMemory, sight: AgentObservation, policy: LimitPolicy) -> P
         continues=claim.continues,
         said=claim.said,
     )
-    if limits.tries and sight.now - limits.over_at < AGAIN_WITHIN_S:
-        held = _after_refusal(replace(held, tries=limits.tries), claim, sight.now, policy)
-    after = LimitMemory(held, limits.over_at)
-    return PolicyOutcome(after, tells=(limit_hit(held, sight, policy),), look_at=held.resume_at)
+    if memory.tries and observed.now - memory.over_at < REFUSED_AGAIN_WITHIN_S:
+        hold = _after_refusal(replace(hold, tries=memory.tries), claim, observed.now, policy)
+    after = LimitMemory(hold, memory.over_at)
+    return PolicyOutcome(after, events=(limit_hit(hold, observed, policy),), look_at=hold.resume_at)
 
 
-def _sharper(held: LimitHold, claim: LimitClaim, policy: LimitPolicy) -> LimitHold:
-    """The same limit, where a file tells the very second of what was only known to the minute."""
-    if held.resets_at is None or claim.resets_at is None or held.tries or claim.exact_to_s >= held.exact_to_s:
-        return held
-    if not held.resets_at <= claim.resets_at <= held.resets_at + held.exact_to_s:
-        return held
+def _sharper(hold: LimitHold, claim: LimitClaim, policy: LimitPolicy) -> LimitHold:
+    """The same limit, if a file now gives the second of a reset that was only known to the minute."""
+    if hold.resets_at is None or claim.resets_at is None or hold.tries or claim.exact_to_s >= hold.exact_to_s:
+        return hold
+    if not hold.resets_at <= claim.resets_at <= hold.resets_at + hold.exact_to_s:
+        return hold
     until = resume_at(claim.resets_at, claim.exact_to_s, claim.at, policy)
-    return replace(held, resets_at=claim.resets_at, exact_to_s=claim.exact_to_s, resume_at=until)
+    return replace(hold, resets_at=claim.resets_at, exact_to_s=claim.exact_to_s, resume_at=until)
 
 
-def _told_anew(held: LimitHold, claim: LimitClaim, now: float, policy: LimitPolicy) -> LimitHold:
-    """It is limited still, or again. What it says now counts where that is more than was known."""
-    again = bool(held.tries) and claim.at > max(held.asked_at, held.since)
-    # A screen is only known since it was first seen: after a restart, the same words are the same limit.
-    is_anew = claim.by_file and claim.at > held.since + SAME_S
-    is_news = held.resets_at is None or claim.said != held.said or is_anew
-    later = claim.resets_at is not None and claim.resets_at > (held.resets_at or 0.0) + MOVES_S and is_news
-    # Whatever it worked on since, it was refused.
-    held = replace(held, continues=claim.continues, worked=False)
+def _told_anew(hold: LimitHold, claim: LimitClaim, now: float, policy: LimitPolicy) -> LimitHold:
+    """It is still limited, or again. What it says now counts where it says more than was known."""
+    again = bool(hold.tries) and claim.at > max(hold.asked_at, hold.since)
+    # A screen is dated when it was first seen: after a restart of the monitor, the same words are the same limit.
+    is_anew = claim.by_file and claim.at > hold.since + SAME_LIMIT_WITHIN_S
+    is_news = hold.resets_at is None or claim.said != hold.said or is_anew
+    later = claim.resets_at is not None and claim.resets_at > (hold.resets_at or 0.0) + RESET_MOVED_S and is_news
+    # It may have worked since, but it was refused.
+    hold = replace(hold, continues=claim.continues, worked=False)
     if not (again or later):
-        return replace(held, scope=held.scope or claim.scope, model=held.model or claim.model)
-    moved = replace(held, since=claim.at, said=claim.said or held.said, stuck=False)
+        return replace(hold, scope=hold.scope or claim.scope, model=hold.model or claim.model)
+    moved = replace(hold, since=claim.at, said=claim.said or hold.said, stuck=False)
     if later:
         until = resume_at(claim.resets_at, claim.exact_to_s, claim.at, policy)
         moved = replace(moved, resets_at=claim.resets_at, exact_to_s=claim.exact_to_s, resume_at=until)
-        moved = replace(moved, scope=claim.scope or held.scope, model=claim.model)
+        moved = replace(moved, scope=claim.scope or hold.scope, model=claim.model)
     return _after_refusal(moved, claim, now, policy) if again else moved
 
 
-def _after_refusal(held: LimitHold, claim: LimitClaim, now: float, policy: LimitPolicy) -> LimitHold:
-    """It was asked to go on, and refused. A limit that is told for long from now on is real, and no failed try."""
+def _after_refusal(hold: LimitHold, claim: LimitClaim, now: float, policy: LimitPolicy) -> LimitHold:
+    """It was asked to go on, and refused. A reset far ahead is a new limit, not a failed try."""
     is_far = claim.resets_at is not None and claim.resets_at > now + FAR_S
     until = resume_at(claim.resets_at, claim.exact_to_s, claim.at, policy) if claim.resets_at is not None else 0.0
-    next_try = max(until, _next_try(held, now, policy))
-    return replace(held, tries=0 if is_far else held.tries, asked="", sent_at=0.0, resume_at=next_try)
+    next_try = max(until, _next_try(hold, now, policy))
+    return replace(hold, tries=0 if is_far else hold.tries, command="", sent_at=0.0, resume_at=next_try)
 
 
-def _next_try(held: LimitHold, now: float, policy: LimitPolicy) -> float:
-    """Longer each time."""
-    first_s = policy.unknown_s if held.resets_at is None else max(policy.slack_s, AT_LEAST_S)
-    return now + first_s * 2.0 ** max(0, held.tries - 1)
+def _next_try(hold: LimitHold, now: float, policy: LimitPolicy) -> float:
+    """The time between tries doubles."""
+    first_s = policy.unknown_s if hold.resets_at is None else max(policy.slack_s, MIN_RETRY_S)
+    return now + first_s * 2.0 ** max(0, hold.tries - 1)
 
 
 # --- it is over ---
 
 
-def _goes_on(limits: LimitMemory, held: LimitHold, sight: AgentObservation) -> PolicyOutcome[LimitMemory]:
-    """It works. Who is refused again is so at once: it is over when it has worked for a while."""
-    over_at = sight.since + WORKS_FOR_S
-    if held.continues and held.resets_at is not None and sight.since > held.resets_at - EARLY_S:
-        over_at = max(over_at, held.resets_at + WORKS_FOR_S)  # it may only be about to try again
-    if sight.since <= held.since or sight.now < over_at:
-        seen = replace(limits, held=replace(held, worked=held.worked or sight.since > held.since))
-        return PolicyOutcome(seen, look_at=max(over_at, sight.now + LOOKS_AGAIN_S))
-    return _lift(held, sight, _how(held, sight.since), sight.reason)
+def _goes_on(memory: LimitMemory, hold: LimitHold, observed: AgentObservation) -> PolicyOutcome[LimitMemory]:
+    """It works. A refusal comes at once, so the limit is over when it has worked for a while."""
+    over_at = observed.since + LIFTED_AFTER_WORK_S
+    if hold.continues and hold.resets_at is not None and observed.since > hold.resets_at - EARLY_S:
+        over_at = max(over_at, hold.resets_at + LIFTED_AFTER_WORK_S)  # it may be about to try again
+    if observed.since <= hold.since or observed.now < over_at:
+        seen = replace(memory, hold=replace(hold, worked=hold.worked or observed.since > hold.since))
+        return PolicyOutcome(seen, look_at=max(over_at, observed.now + LOOK_AGAIN_S))
+    return _lift(hold, observed, _how(hold, observed.since), observed.reason)
 
 
-def _how(held: LimitHold, began: float) -> How:
-    """Who brought it to go on, by when it began to."""
-    if held.tries and began >= held.asked_at:
+def _how(hold: LimitHold, began: float) -> How:
+    """What made it go on, by when it began to."""
+    if hold.tries and began >= hold.asked_at:
         return "resumed"
-    in_time = held.resets_at is None or began >= held.resets_at - EARLY_S
-    return "by_itself" if held.continues and in_time else "by_somebody"
+    in_time = hold.resets_at is None or began >= hold.resets_at - EARLY_S
+    return "by_itself" if hold.continues and in_time else "by_somebody"
 
 
-def _lift(held: LimitHold, sight: AgentObservation, how: How, why: str) -> PolicyOutcome[LimitMemory]:
-    tries = held.tries if how == "resumed" else 0
-    after = LimitMemory(None, max(sight.now, held.since), held.said, tries)
-    return PolicyOutcome(after, tells=(limit_lifted(held, sight, how, why),))
+def _lift(hold: LimitHold, observed: AgentObservation, how: How, why: str) -> PolicyOutcome[LimitMemory]:
+    tries = hold.tries if how == "resumed" else 0
+    after = LimitMemory(None, max(observed.now, hold.since), hold.said, tries)
+    return PolicyOutcome(after, events=(limit_lifted(hold, observed, how, why),))
 
 
-# --- bringing it to go on ---
+# --- asking it to go on ---
 
 
 def _in_new_session(
-    limits: LimitMemory, held: LimitHold, sight: AgentObservation, policy: LimitPolicy, may_resume_at: float
+    memory: LimitMemory, hold: LimitHold, observed: AgentObservation, policy: LimitPolicy, may_resume_at: float
 ) -> PolicyOutcome[LimitMemory]:
-    """The session in which it was limited ended. Where another one took up its conversation, it waits still."""
-    if sight.status in GOING_ON:
-        return _goes_on(limits, held, sight)
-    if sight.status is Activity.LIMITED:
-        here = replace(limits, held=replace(held, spawn=sight.spawn))
-        return decide(here, sight, policy, may_resume_at)
-    if sight.status not in IDLE:
-        return PolicyOutcome(limits)
-    if held.sent_at and sight.since > held.asked_at:
-        return _lift(held, sight, "resumed", "its turn is over, and was not refused")
-    held = replace(held, continues=False)  # its program took that with it
-    return _resume(replace(limits, held=held), held, sight, policy, may_resume_at)
+    """The session that was limited ended, and a new one took up its conversation: it still waits."""
+    if observed.status in GOING_ON:
+        return _goes_on(memory, hold, observed)
+    if observed.status is Activity.LIMITED:
+        here = replace(memory, hold=replace(hold, spawn=observed.spawn))
+        return decide(here, observed, policy, may_resume_at)
+    if observed.status not in IDLE:
+        return PolicyOutcome(memory)
+    if hold.sent_at and observed.since > hold.asked_at:
+        return _lift(hold, observed, "resumed", "its turn is over, and was not refused")
+    hold = replace(hold, continues=False)  # only the program that ended would have gone on
+    return _resume(replace(memory, hold=hold), hold, observed, policy, may_resume_at)
 
 
 def _resume(
-    limits: LimitMemory, held: LimitHold, sight: AgentObservation, policy: LimitPolicy, may_resume_at: float
+    memory: LimitMemory, hold: LimitHold, observed: AgentObservation, policy: LimitPolicy, may_resume_at: float
 ) -> PolicyOutcome[LimitMemory]:
-    if held.stuck:
-        return PolicyOutcome(limits)
-    if held.asked:
-        return _confirm(limits, held, sight, policy)
-    due = held.resume_at + (policy.patience_s if held.continues else 0.0)
-    if sight.now < due:
-        return PolicyOutcome(limits, look_at=due)
-    if not policy.resume or not sight.is_kept:
-        return _lift(held, sight, "left", "the time that it named is over" if held.resets_at else "it was long enough")
-    if sight.spawn == held.spawn and sight.status in IDLE and not sight.is_hint and not held.tries:
-        return _lift(held, sight, "by_somebody", "it waits for a prompt, and is not limited any more")
-    if held.tries >= policy.tries or held.refusals >= REFUSALS:
-        return PolicyOutcome(replace(limits, held=replace(held, stuck=True)), tells=(limit_stuck(held, sight),))
-    if sight.now < may_resume_at:
-        return PolicyOutcome(limits, look_at=may_resume_at)
-    if sight.status is not Activity.LIMITED and not sight.is_idle:
-        return PolicyOutcome(limits, look_at=sight.now + LOOKS_AGAIN_S)
-    errand = errand_id("limit", sight.agent, sight.spawn, held.since, held.tries, held.refusals)
-    after = replace(held, tries=held.tries + 1, asked=errand, asked_at=sight.now, sent_at=0.0)
-    command = send(sight, policy.prompt, errand)
-    look_at = sight.now + LOOKS_AGAIN_S
-    return PolicyOutcome(replace(limits, held=after), ((command, f"{held.named} has lifted"),), look_at=look_at)
+    if hold.stuck:
+        return PolicyOutcome(memory)
+    if hold.command:
+        return _confirm(memory, hold, observed, policy)
+    due = hold.resume_at + (policy.patience_s if hold.continues else 0.0)
+    if observed.now < due:
+        return PolicyOutcome(memory, look_at=due)
+    if not policy.resume or not observed.is_managed:
+        return _lift(
+            hold, observed, "left", "the time that it named is over" if hold.resets_at else "it was long enough"
+        )
+    if observed.spawn == hold.spawn and observed.status in IDLE and not observed.is_weak and not hold.tries:
+        return _lift(hold, observed, "by_somebody", "it waits for a prompt, and is not limited any more")
+    if hold.tries >= policy.tries or hold.refusals >= MAX_UNTYPED:
+        return PolicyOutcome(replace(memory, hold=replace(hold, stuck=True)), events=(limit_stuck(hold, observed),))
+    if observed.now < may_resume_at:
+        return PolicyOutcome(memory, look_at=may_resume_at)
+    if observed.status is not Activity.LIMITED and not observed.is_idle:
+        return PolicyOutcome(memory, look_at=observed.now + LOOK_AGAIN_S)
+    command_id = stable_id("limit", observed.agent, observed.spawn, hold.since, hold.tries, hold.refusals)
+    after = replace(hold, tries=hold.tries + 1, command=command_id, asked_at=observed.now, sent_at=0.0)
+    command = send(observed, policy.prompt, command_id)
+    look_at = observed.now + LOOK_AGAIN_S
+    return PolicyOutcome(replace(memory, hold=after), ((command, f"{hold.named} has lifted"),), look_at=look_at)
 
 
 def _confirm(
-    limits: LimitMemory, held: LimitHold, sight: AgentObservation, policy: LimitPolicy
+    memory: LimitMemory, hold: LimitHold, observed: AgentObservation, policy: LimitPolicy
 ) -> PolicyOutcome[LimitMemory]:
-    """Whether the prompt arrived, and whether the agent has taken it up."""
-    reply = sight.answers.get(held.asked)
-    if reply is not None and reply.ok and not held.sent_at:
-        held = replace(held, sent_at=sight.now)
-    elif reply is not None and not reply.ok:  # nothing was typed: that is no try
-        later = sight.now + REFUSED_AGAIN_S
-        held = replace(held, asked="", tries=held.tries - 1, refusals=held.refusals + 1, resume_at=later)
-    elif _has_failed(held, reply, sight.now):
-        held = replace(held, asked="", resume_at=_next_try(held, sight.now, policy))
-    return PolicyOutcome(replace(limits, held=held), look_at=sight.now + LOOKS_AGAIN_S)
+    """Check whether the prompt arrived, and whether the agent took it up."""
+    reply = observed.replies.get(hold.command)
+    if reply is not None and reply.ok and not hold.sent_at:
+        hold = replace(hold, sent_at=observed.now)
+    elif reply is not None and not reply.ok:  # nothing was typed, so this was no try
+        later = observed.now + UNTYPED_RETRY_S
+        hold = replace(hold, command="", tries=hold.tries - 1, refusals=hold.refusals + 1, resume_at=later)
+    elif _has_failed(hold, reply, observed.now):
+        hold = replace(hold, command="", resume_at=_next_try(hold, observed.now, policy))
+    return PolicyOutcome(replace(memory, hold=hold), look_at=observed.now + LOOK_AGAIN_S)
 
 
-def _has_failed(held: LimitHold, reply: Reply | None, now: float) -> bool:
-    """Whether the prompt was not taken up, or nothing was heard of it for so long that it is lost."""
+def _has_failed(hold: LimitHold, reply: Reply | None, now: float) -> bool:
+    """Whether the prompt was not taken up, or its reply is lost."""
     if reply is None:
-        return not 0 <= now - held.asked_at < LOST_AFTER_S
-    return not 0 <= now - held.sent_at < TAKES_UP_WITHIN_S
+        return not 0 <= now - hold.asked_at < REPLY_LOST_AFTER_S
+    return not 0 <= now - hold.sent_at < TAKES_UP_WITHIN_S

@@ -1,7 +1,7 @@
-"""When a limit ends, by the words in which agents say it. Pure: what is now, and where, is told.
+"""Reads when a limit ends from the words of an agent. Pure.
 
-Agents cut off what is less than the unit they print, so each answer is the earliest moment that the words can mean, and
-how much later it may be.
+Agents cut off what is smaller than the unit that they print, so a reset time is the earliest moment that the words can
+mean, and how much later it may be.
 """
 
 import re
@@ -12,11 +12,10 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from services.monitor.limits.zones import moment_of, zone_named
 
-LONGEST = 1_000
-LONGEST_TIDY = 100
-"""In characters: no agent needs more to say when. With the padding of screens, and without."""
-AHEAD = timedelta(days=400)
-PAST = timedelta(days=2)
+MAX_CHARACTERS, MAX_TIDY_CHARACTERS = 1_000, 100
+"""No agent needs more to name a time: with the padding of a screen, and without."""
+MAX_AHEAD = timedelta(days=400)
+MAX_PAST = timedelta(days=2)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
 MONTHS = (
@@ -71,33 +70,33 @@ class ResetTime:
     at: datetime
     """Aware, in UTC: the earliest moment that the words can mean."""
     exact_to_s: float
-    """It may be so much later."""
+    """It may be this much later."""
 
 
 def read_reset(words: str, said_at: datetime, zone: tzinfo) -> ResetTime | None:
-    """When this says that a limit ends, if said at this moment by a program in this zone; None if it says no time."""
+    """The time that the words name, said at this time by a program in this zone; None if they name none."""
     text = _tidy(words)
     try:
         reset = _by_epoch(text) or _by_distance(text, said_at) or _by_calendar(text, said_at, zone)
     except (ValueError, OverflowError):  # 25:99, the 30th of February, the year 10000
         return None
-    return reset if reset is not None and -PAST <= reset.at - said_at <= AHEAD else None
+    return reset if reset is not None and -MAX_PAST <= reset.at - said_at <= MAX_AHEAD else None
 
 
 def plain(text: str) -> str:
-    """The same with ordinary characters for those that only look better, and without those that nobody sees."""
+    """The text with plain quotes and dashes, and without invisible characters."""
     usual = unicodedata.normalize("NFKC", text).translate(ALIKE)
     return "".join(each for each in usual if unicodedata.category(each) != "Cf")
 
 
 def _tidy(words: str) -> str:
     words = words.strip()
-    if len(words) > LONGEST:
+    if len(words) > MAX_CHARACTERS:
         return ""
     text = SEPARATED.split(" ".join(plain(words).split()))[0].lstrip("|\"' ").rstrip(".,;:!?|\"' ")
     while text.endswith((")", "]")) and text.count("(") < text.count(")") + text.count("]"):
         text = text[:-1].rstrip(".,;:!? ")
-    return text if len(text) <= LONGEST_TIDY else ""
+    return text if len(text) <= MAX_TIDY_CHARACTERS else ""
 
 
 def _by_epoch(text: str) -> ResetTime | None:
@@ -125,7 +124,7 @@ def _by_calendar(text: str, said_at: datetime, zone: tzinfo) -> ResetTime | None
     if match is None:
         return None
     parts = {name: part.lower() for name, part in match.groupdict().items() if part}
-    # A name that was broken over two lines is put together again.
+    # A name may be broken over two lines.
     named = "".join((match["inside"] or match["zone"] or "").split())
     place = zone_named(named) if named else zone
     if place is None:
@@ -140,10 +139,10 @@ def _by_calendar(text: str, said_at: datetime, zone: tzinfo) -> ResetTime | None
 
 
 def _not_before(parts: Mapping[str, str], said_at: datetime) -> datetime:
-    """A day that is named may have passed. A time that comes every day, or week, is the next one; but seconds are not
-    said, and two clocks differ: the minute in which it was said, or the one before, is meant itself."""
+    """A named day may have passed. A time of day, or a weekday, is the next one. Seconds are not said, and clocks
+    differ, so the minute in which it was said, or the one before, still counts as next."""
     if "day" in parts or parts.get("named") in ("today", "tomorrow"):
-        return said_at - PAST
+        return said_at - MAX_PAST
     return said_at.replace(second=0, microsecond=0) - MINUTE
 
 
@@ -157,7 +156,7 @@ def _clock(parts: Mapping[str, str]) -> time:
 
 
 def _days(parts: Mapping[str, str], today: date) -> Iterator[date]:
-    """The days that may be meant, in order. Yesterday is among them: midnight may have just passed."""
+    """The days that may be meant, in order, from yesterday on: midnight may have just passed."""
     near = [today + DAY * count for count in range(-1, 8)]
     match parts:
         case {"month": month, "day": day}:
@@ -180,7 +179,7 @@ def _month(name: str) -> int:
 
 
 def _day(year: int, month: int, day: int) -> date | None:
-    """None for the 29th of February in most years."""
+    """None for a date that does not exist, such as the 29th of February in most years."""
     try:
         return date(year, month, day)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Time zones as agents name them, and the moments that clocks in them show.
+"""Time zones as agents name them, and wall-clock times in them.
 
-Claude Code writes names such as `Europe/Paris`, Gemini `PDT` or `GMT+2`, Codex none: it means its own.
+Claude Code writes names such as `Europe/Paris`, Gemini `PDT` or `GMT+2`. Codex names none and means its own.
 """
 
 import re
@@ -21,7 +21,7 @@ HOURS_EAST: Mapping[float, str] = {
     **{7: "ICT WIB", 8: "SGT HKT AWST PHT", 9: "JST KST", 9.5: "ACST", 10: "AEST", 10.5: "ACDT", 11: "AEDT"},
     **{12: "NZST", 13: "NZDT"},
 }
-"""Where letters mean several zones, the one with most people who read English: IST is India's."""
+"""Letters that mean several zones mean the one with most readers of English: IST is India's."""
 
 ABBREVIATIONS: Mapping[str, tzinfo] = {
     name: timezone(timedelta(hours=hours)) if hours else UTC
@@ -35,7 +35,7 @@ LONGEST_NAME = 64
 
 
 def zone_named(name: str) -> tzinfo | None:
-    """The zone that a program means by this in its output, if it is one."""
+    """The zone that a program means by a name in its output; None if it is none."""
     name = name.strip()
     if len(name) > LONGEST_NAME:
         return None
@@ -47,15 +47,15 @@ def zone_named(name: str) -> tzinfo | None:
 
 
 def local_zone(variable: str | None, machine: Path = MACHINE) -> tzinfo:
-    """The zone of a program whose environment has this as TZ; the machine's own if it has none, or one that is not
-    known. Offsets are not read: in this place `UTC+2` is west of Greenwich, and in what programs print it is east."""
+    """The zone of a program with this value of TZ; the machine's own if it is empty or not known. Offsets are not read:
+    in TZ `UTC+2` is west of Greenwich, in what programs print it is east."""
     name = (variable or "").strip().removeprefix(":").removeprefix(DIRECTORY)
     return _in_database(name) or _zone_of(machine)
 
 
 def moment_of(wall: datetime, zone: tzinfo) -> datetime:
-    """When the clocks of a zone show this, in UTC. Of an hour that occurs twice the later one: to resume late is better
-    than early. Of one that does not occur the moment after the gap."""
+    """When the clocks of a zone show this, in UTC. In an hour that occurs twice, the later time: resuming late is
+    better than early. In an hour that does not occur, the moment after the gap."""
     first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
     if first <= second:
         return second.replace(fold=0)
@@ -69,7 +69,7 @@ def moment_of(wall: datetime, zone: tzinfo) -> datetime:
 
 
 def _in_database(name: str) -> ZoneInfo | None:
-    # A name becomes the path of a file: only what looks like one is looked for.
+    # A name becomes the path of a file, so only what looks like a name is tried.
     if len(name) > LONGEST_NAME or not NAME.fullmatch(name):
         return None
     try:
@@ -85,7 +85,7 @@ def _names() -> Mapping[str, str]:
 
 
 def _zone_of(machine: Path) -> tzinfo:
-    """With its rules for summer time, which the name of the zone that holds now would not tell."""
+    """The machine's zone with its rules for summer time, which its current abbreviation does not have."""
     try:
         with machine.open("rb") as file:
             return ZoneInfo.from_file(file, key="localtime")

@@ -1,1 +1,1 @@
-"""What is done about agents that can't or don't go on: one small decision for each policy of the fleet file."""
+"""What is done about agents that can't or don't go on: one pure decision for each policy of the fleet file."""

@@ -1,80 +1,62 @@
-"""Carries out what the policies decide: looks at each agent when something changed or is due, remembers, asks, tells.
+"""Runs the policies: observes each agent, lets every policy decide, and carries out the outcomes.
 
-All of a turn is one transaction, so that what was asked is asked once, whatever dies in between.
+An agent is decided about when something about it changed, or when something is due. Commands, events and memory of a
+turn are one transaction, so each command is sent once whatever dies in between.
 """
 
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, TypeVar
-
-from pydantic import ValidationError
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TypeVar
 
 from registry import AgentRecord
-from services.monitor.limits import accounts as nearness
-from services.monitor.limits import decision as holding
-from services.monitor.limits.accounts import AccountPark as Parking
-from services.monitor.limits.accounts import Accounts
+from services.monitor.limits.account_limits import AccountLimits
 from services.monitor.limits.claims import claim_in
-from services.monitor.limits.hold import LimitHold
 from services.monitor.limits.zones import local_zone
-from services.monitor.policies import idleness as silence
-from services.monitor.policies import stall, trouble, wake
-from services.monitor.policies.memory import NOTHING, PolicyMemory
-from services.monitor.policies.plans import planned
-from services.monitor.policies.policy import SETTLES_S, AgentObservation, PolicyOutcome
+from services.monitor.policies import silence, stall, trouble, wake
+from services.monitor.policies.memory import NOTHING, POLICIES, PolicyMemory, memory_of
+from services.monitor.policies.policy import IDLE_SETTLES_S, AgentObservation, PolicyOutcome, observe
 from services.monitor.subject import Subject
 from services.monitor.verdict import Verdict
 from shared.agents.last_words import promised
-from shared.contract.commands import Park, Reply, Send, Unpark
-from shared.contract.events.activity import LimitLifted, LimitNear
+from shared.contract.commands import Send
+from shared.contract.events.activity import LimitLifted
 from shared.contract.states import Activity, Desired, Trouble
 from shared.fleet import Fleet
 from shared.fleet.fleet import account_of
 from shared.fleet.policies import WatchPolicy
-from shared.messaging.journal import Journal
 from shared.runtime.turn import Turn
 from shared.system.tmux import Pane
 
 S = TypeVar("S")
 
-CARE = "care:"
-PARKS, RESUMED, NEAR = "parks", "resumed", "near"
-"""Remembered: what the spawner was asked not to start, when each account's agents were last brought to go on, and
-when it was told that a limit is near."""
-KNOWS_FOR_S = 3600.0
-SPAWNER = "spawner"
+NEVER = float("inf")
 WRONG_PROGRAM = "wrong_backend"
-"""The drift that says that something else than the agent's program runs in its pane."""
+"""The drift of an agent in whose pane another program runs."""
 
 
 @dataclass
 class LastDecision:
-    """One agent, and what was last made of it."""
+    """What the last decision about one agent was based on, and when the next is due at the latest."""
 
-    looked: tuple[object, ...] = ()
-    """What it was decided from: where all of that is the same, it is not decided again before something is due."""
-    due: float = float("-inf")
+    basis: tuple[object, ...] = ()
+    due: float = -NEVER
 
-    def is_settled(self, looked: tuple[object, ...], now: float) -> bool:
-        same = len(looked) == len(self.looked) and all(a is b for a, b in zip(looked, self.looked, strict=True))
+    def still_holds(self, basis: tuple[object, ...], now: float) -> bool:
+        same = len(basis) == len(self.basis) and all(a is b for a, b in zip(basis, self.basis, strict=True))
         return same and now < self.due
 
 
-@dataclass
 class PolicyRunner:
-    journal: Journal
-    zone: tzinfo = field(default_factory=lambda: local_zone(os.environ.get("TZ")))
-    """In which schedules are meant."""
-    _watched: dict[str, LastDecision] = field(default_factory=dict)
-    _read: dict[str, tuple[object, PolicyMemory]] = field(default_factory=dict)
-    _warned: dict[str, str] = field(default_factory=dict)
-    """What each screen last warned of."""
-    _accounts: Accounts = field(init=False)
+    def __init__(self) -> None:
+        self.zone = local_zone(os.environ.get("TZ"))
+        """The time zone of schedules."""
+        self._accounts = AccountLimits()
+        self._last: dict[str, LastDecision] = {}
 
-    def tend(
+    def run(
         self,
         turn: Turn,
         fleet: Fleet,
@@ -82,255 +64,139 @@ class PolicyRunner:
         panes: Mapping[str, Pane],
         records: Mapping[str, AgentRecord],
     ) -> None:
-        """Do for every agent what is due."""
-        for agent in [name for name in self._watched if name not in subjects]:
-            del self._watched[agent]
-        self._accounts = Accounts(fleet, self._held(turn))
+        """Do what is due for every agent."""
+        self._last = {agent: last for agent, last in self._last.items() if agent in subjects}
+        self._accounts.begin(turn, fleet)
         for agent, subject in subjects.items():
             if subject.verdict is not None:
                 with turn.isolated(agent):
-                    self._tend(turn, fleet, subject, subject.verdict, panes[agent], records.get(agent))
+                    self._run_for(turn, fleet, subject, subject.verdict, panes[agent], records.get(agent))
         self._forget(turn, fleet, subjects, records)
-        self._park(turn)
+        self._accounts.park(turn)
 
-    def care_of(self, turn: Turn, agent: str) -> PolicyMemory:
-        kept = turn.recall(f"{CARE}{agent}")
-        if kept is None:
-            return NOTHING
-        known = self._read.get(agent)
-        if known is None or known[0] is not kept:
-            known = self._read[agent] = (kept, PolicyMemory.read(kept))
-        return known[1]
-
-    def as_told(self, turn: Turn, agent: str, verdict: Verdict) -> Verdict:
-        """What an agent is told to be doing: one that waits too long has stalled."""
-        known, winner = self.care_of(turn, agent).stall, verdict.winner
-        if not known.stalled or verdict.status is not Activity.WAITING or winner is None:
-            return verdict
-        why = f"{winner.why}; idle since {_time(known.idle_since):%Y-%m-%d %H:%M:%S %Z}"
-        return replace(verdict, status=Activity.STALLED, winner=replace(winner, at=known.acted_at, why=why))
-
-    def plans(self, turn: Turn, fleet: Fleet, subject: Subject) -> list[str]:
-        """What is in hand for an agent, and when, for people."""
-        now = turn.now.timestamp()
-        declared = fleet.agents.get(subject.agent)
+    def why_held(self, turn: Turn, fleet: Fleet, subject: Subject) -> str:
+        """Why a usage limit holds an agent; empty where none does. After `run`."""
         account = account_of(fleet, subject.agent, subject.backend)
-        parked = Accounts(fleet, self._held(turn)).holding(subject.agent, account, now)
-        return list(planned(self.care_of(turn, subject.agent), declared, parked, now, self.zone))
+        return self._accounts.why_held(subject.agent, account, turn.now.timestamp())
 
     # --- one agent ---
 
-    def _tend(
+    def _run_for(
         self, turn: Turn, fleet: Fleet, subject: Subject, verdict: Verdict, pane: Pane, record: AgentRecord | None
     ) -> None:
         agent, now = subject.agent, turn.now.timestamp()
-        watched = self._watched.setdefault(agent, LastDecision())
-        care = self.care_of(turn, agent)
         account = account_of(fleet, agent, subject.backend)
-        # The texts are the same objects for as long as they say the same.
-        parked = sys.intern(self._accounts.holding(agent, account, now))
-        answers = self._answers(care)
-        answered = sys.intern(" ".join(answers))
+        self._accounts.warn(turn, subject, account)
+        memory = memory_of(turn, agent)
         record = record if record is not None and record.spawn == subject.spawn else None
-        self._warn(turn, subject, account, now)
-        if watched.is_settled((verdict, record, fleet, parked, answered, care), now):
-            if watched.due < float("inf"):
-                turn.look_again_at(_time(watched.due))
-            return
-        sight = self._sight(fleet, subject, verdict, pane, record, now)
-        sight = replace(sight, account=account, parked=parked, answers=answers)
-        policy = sight.declared.watch if sight.declared is not None else WatchPolicy()
-        after, due = self._decide(turn, care, sight, policy)
-        if after != care:
-            turn.remember(f"{CARE}{agent}", after.document())
-            self._note_held(agent, after)
-        settles = sight.since + SETTLES_S
-        watched.due = min([*due, *([settles] if settles > now else [])], default=float("inf"))
-        watched.looked = (verdict, record, fleet, parked, answered, self.care_of(turn, agent))
-        if watched.due < float("inf"):
-            turn.look_again_at(_time(watched.due))
+        replies = {each: reply for each in memory.open_commands if (reply := turn.reply_to(each)) is not None}
+        left_alone = self._accounts.why_held(agent, account, now)
+        last = self._last.setdefault(agent, LastDecision())
+        # The basis is compared by identity; interned texts are the same object for as long as they say the same.
+        basis = (verdict, record, fleet, sys.intern(left_alone), sys.intern(" ".join(replies)))
+        if not last.still_holds((*basis, memory), now):
+            observed = self._observe(fleet, subject, verdict, pane, record, now)
+            observed = replace(observed, account=account, left_alone=left_alone, replies=replies)
+            after, last.due = self._decide(turn, memory, observed)
+            if after != memory:
+                turn.memory.put(POLICIES, after if after != NOTHING else None, agent)
+                self._accounts.note_hold(agent, after.limits.hold)
+            last.basis = (*basis, memory_of(turn, agent))
+        if last.due < NEVER:
+            turn.look_again_at(datetime.fromtimestamp(last.due, UTC))
 
-    def _warn(self, turn: Turn, subject: Subject, account: str, now: float) -> None:
-        """Tell that a limit is near, where the agent's screen has begun to say so."""
-        if subject.warning == self._warned.get(subject.agent, ""):
-            return
-        self._warned[subject.agent] = subject.warning
-        told = nearness.news(turn.recall(NEAR) or {}, account, subject.warning, now) if subject.warning else None
-        if told is not None:
-            turn.remember(NEAR, told)
-            near = LimitNear(agent=subject.agent, spawn=subject.spawn, account=account, reason=subject.warning)
-            turn.emit(near)
-
-    def _note_held(self, agent: str, after: PolicyMemory) -> None:
-        """What one agent tells of its limit holds for the next ones of the same turn."""
-        others = {name: held for name, held in self._accounts.held.items() if name != agent}
-        held = after.limits.held
-        self._accounts = replace(self._accounts, held={**others, agent: held} if held is not None else others)
-
-    def _decide(
-        self, turn: Turn, care: PolicyMemory, sight: AgentObservation, policy: WatchPolicy
-    ) -> tuple[PolicyMemory, list[float]]:
-        due: list[float] = []
-
-        def take(outcome: PolicyOutcome[S]) -> S:
-            nonlocal sight
-            for command, why in outcome.asks:
-                turn.send_command(command, why)
-                if isinstance(command, Send) and sight.account in (turn.recall(RESUMED) or {}):
-                    self._note_asked(turn, sight.account, sight.now)
-                sight = replace(sight, parked=sight.parked or "something else is asked of it just now")
-            for event in outcome.tells:
-                turn.emit(event)
-            if outcome.look_at is not None:
-                due.append(outcome.look_at)
-            return outcome.after
-
-        limits = take(self._limits(turn, care, sight, policy))
-        if limits.held is not None:
-            sight = replace(sight, parked=sight.parked or f"{limits.held.named} is reached")
-        troubled = take(trouble.decide(care.troubled, self._healable(sight, limits), policy))
-        if troubled.is_held:
-            sight = replace(sight, parked=sight.parked or sight.reason)
-        may_at = (turn.recall(RESUMED) or {}).get(sight.account, float("-inf")) + policy.limits.gap_s
-        if sight.now < may_at <= sight.now + policy.limits.gap_s:
-            # After a limit, all of an account's agents go on one after the other, those that were only idle too.
-            sight = replace(sight, parked=sight.parked or "another agent of its account has just been asked to go on")
-            due.append(may_at)
-        quiet = take(silence.decide(care.silence, sight, policy.unresponsive))
-        stalled = take(stall.decide(care.stall, sight, policy.stall))
-        schedule = sight.declared.wake if sight.declared is not None else None
-        waking = take(wake.decide(care.waking, sight, schedule, self.zone))
-        return PolicyMemory(limits, troubled, quiet, stalled, waking), due
-
-    def _healable(self, sight: AgentObservation, limits: holding.LimitMemory) -> AgentObservation:
-        """Its own limit keeps it from being restarted until its time only: it may have lost its program meanwhile."""
-        held = limits.held
-        if held is None or sight.now < held.resume_at or held.is_under_way(sight.now):
-            return sight
-        return replace(sight, parked=self._accounts.shared(sight.agent, sight.account, sight.now))
-
-    def _limits(
-        self, turn: Turn, care: PolicyMemory, sight: AgentObservation, policy: WatchPolicy
-    ) -> PolicyOutcome[holding.LimitMemory]:
-        held, accounts = care.limits.held, self._accounts
-        if held is None:
-            outcome = holding.decide(care.limits, sight, policy.limits)
-            if outcome.after.held is None:
-                return outcome
-            siblings = replace(accounts, held={sight.agent: outcome.after.held}).concerned(sight.agent)
-            return holding.decide(care.limits, replace(sight, siblings=siblings), policy.limits)
-        last = (turn.recall(RESUMED) or {}).get(held.account, 0.0)
-        last = last if last <= sight.now else 0.0  # the clock was set back
-        may = accounts.may_resume_at(sight.agent, sight.now, last, policy.limits.gap_s)
-        siblings = accounts.concerned(sight.agent)
-        outcome = holding.decide(care.limits, replace(sight, siblings=siblings), policy.limits, may)
-        if outcome.asks:
-            self._note_asked(turn, held.account, sight.now)
-        return outcome
-
-    def _note_asked(self, turn: Turn, account: str, now: float) -> None:
-        recent = {name: at for name, at in (turn.recall(RESUMED) or {}).items() if 0 <= now - at < KNOWS_FOR_S}
-        turn.remember(RESUMED, {**recent, account: now})
-
-    def _sight(
-        self,
-        fleet: Fleet,
-        subject: Subject,
-        verdict: Verdict,
-        pane: Pane,
-        record: AgentRecord | None,
-        now: float,
+    def _observe(
+        self, fleet: Fleet, subject: Subject, verdict: Verdict, pane: Pane, record: AgentRecord | None, now: float
     ) -> AgentObservation:
-        heard = [each.evidence for each in verdict.heard]
-        winner, status = verdict.winner, verdict.status
+        observed = observe(fleet, subject, verdict, now)
+        evidence, winner, status = [each.evidence for each in verdict.weighed], verdict.winner, verdict.status
         failed = winner.trouble if winner is not None and status is Activity.FAILED else None
-        failed = failed or next((each.trouble for each in heard if each.says is status and each.trouble), None)
-        reason = verdict.reason
-        if record is not None and WRONG_PROGRAM in record.drifts:
-            status, failed, reason = Activity.FAILED, Trouble.GONE, "something else than its program runs in its pane"
-        is_limited = status is Activity.LIMITED
-        return AgentObservation(
-            agent=subject.agent,
-            spawn=subject.spawn,
-            status=status,
-            since=min(winner.at if winner is not None else now, now),
-            reason=reason,
-            now=now,
-            declared=fleet.agents.get(subject.agent),
+        failed = failed or next((each.trouble for each in evidence if each.says is status and each.trouble), None)
+        observed = replace(
+            observed,
+            is_weak=winner is not None and winner.weak,
             conversation=record.conversation if record is not None else None,
-            claim=claim_in(heard, subject.zone) if is_limited else None,
-            is_hint=winner is not None and winner.weak,
             trouble=failed,
-            promise=promised(heard, subject.zone) if status is Activity.WAITING else None,
             wrote_at=float(pane.activity),
-            draws=fleet.backends[subject.backend].screen.box is not None,
+            paints=fleet.backends[subject.backend].screen.box is not None,
         )
+        if record is not None and WRONG_PROGRAM in record.drifts:
+            reason = "something else than its program runs in its pane"
+            return replace(observed, status=Activity.FAILED, trouble=Trouble.GONE, reason=reason)
+        match status:
+            case Activity.LIMITED:
+                return replace(observed, claim=claim_in(evidence, subject.zone))
+            case Activity.WAITING:
+                return replace(observed, promise=promised(evidence, subject.zone))
+            case _:
+                return observed
 
-    def _answers(self, care: PolicyMemory) -> dict[str, Reply]:
-        """What became of what was asked; what can't be read counts as refused."""
-        found: dict[str, Reply] = {}
-        for errand in care.pending:
-            answer = self.journal.requests.answer_to(errand, SPAWNER)
-            if answer is None:
-                continue
-            try:
-                found[errand] = Reply.model_validate_json(answer)
-            except ValidationError:
-                said = "the answer can't be read"
-                found[errand] = Reply(id=errand, verb="send", ok=False, said=said, by=SPAWNER, time=datetime.now(UTC))
-        return found
+    def _decide(self, turn: Turn, memory: PolicyMemory, observed: AgentObservation) -> tuple[PolicyMemory, float]:
+        """Let the policies decide one after the other; gives what to remember, and when to decide again."""
+        declared, accounts = observed.declared, self._accounts
+        policy = declared.watch if declared is not None else WatchPolicy()
+        outcomes = _Outcomes(turn, accounts, observed)
+        limits = outcomes.carry_out(accounts.decide(turn, memory.limits, observed, policy.limits))
+        if limits.hold is not None:
+            outcomes.leave_alone(f"{limits.hold.named} is reached")
+        restartable = accounts.without_own_limit(outcomes.observed, limits.hold)
+        troubled = outcomes.carry_out(trouble.decide(memory.trouble, restartable, policy))
+        if troubled.is_held:
+            outcomes.leave_alone(observed.reason)
+        next_prompt_at = accounts.next_prompt_at(turn, observed.account, observed.now, policy.limits.gap_s)
+        if next_prompt_at is not None:
+            outcomes.leave_alone("another agent of its account has just been asked to go on")
+            outcomes.due.append(next_prompt_at)
+        silent = outcomes.carry_out(silence.decide(memory.silence, outcomes.observed, policy.unresponsive))
+        stalled = outcomes.carry_out(stall.decide(memory.stall, outcomes.observed, policy.stall))
+        schedule = declared.wake if declared is not None else None
+        woken = outcomes.carry_out(wake.decide(memory.wake, outcomes.observed, schedule, self.zone))
+        settled_at = observed.since + IDLE_SETTLES_S
+        if settled_at > observed.now:
+            outcomes.due.append(settled_at)
+        return PolicyMemory(limits, troubled, silent, stalled, woken), min(outcomes.due, default=NEVER)
 
-    # --- all agents ---
-
-    def _held(self, turn: Turn) -> dict[str, LimitHold]:
-        agents = [key.removeprefix(CARE) for key in turn.memory if key.startswith(CARE)]
-        found = {agent: self.care_of(turn, agent).limits.held for agent in agents}
-        return {agent: held for agent, held in found.items() if held is not None}
+    # --- agents that are gone ---
 
     def _forget(
         self, turn: Turn, fleet: Fleet, subjects: Mapping[str, Subject], records: Mapping[str, AgentRecord]
     ) -> None:
-        """Keep nothing of agents that are gone; a limit holds the account of one that may come back."""
+        """Forget agents that are gone. A limit is remembered until it is over, for it holds the whole account."""
         now = turn.now.timestamp()
-        for key in [key for key, kept in turn.memory.items() if key.startswith(CARE) and kept]:
-            agent = key.removeprefix(CARE)
-            if agent in subjects or turn.recall(key) is None:
-                continue
-            record, care = records.get(agent), self.care_of(turn, agent)
+        for agent, memory in turn.memory.all(POLICIES).items():
+            record, hold = records.get(agent), memory.limits.hold
             returns = agent in fleet.agents and (record is None or record.desired is Desired.RUNNING)
-            held = care.limits.held
-            if not returns and (held is None or now >= held.resume_at):
-                turn.remember(key, None)
-                self._note_held(agent, NOTHING)
-                if held is not None:
-                    why = f"{held.named} is over, and the agent is not there any more"
-                    turn.emit(LimitLifted(agent=agent, account=held.account, scope=held.scope, how="left", reason=why))
-
-    def _park(self, turn: Turn) -> None:
-        """Have the spawner start nothing on accounts that are limited, and again when they are not."""
-        asked: dict[str, Any] = turn.recall(PARKS) or {}
-        wanted = {each.key: each for each in self._accounts.parks(turn.now.timestamp())}
-        changed = {key: each for key, each in wanted.items() if asked.get(key, {}).get("until") != each.until}
-        gone = [kept for key, kept in asked.items() if key not in wanted]
-        for parking in changed.values():
-            turn.send_command(_park(parking), parking.reason)
-        for kept in gone:
-            over = Unpark(account=kept["account"], models=kept["models"], expires=turn.now + timedelta(days=1))
-            turn.send_command(over, "its limit is over")
-        if changed or gone:
-            turn.remember(PARKS, {key: _document(each) for key, each in wanted.items()} or None)
+            if agent in subjects or returns or (hold is not None and now < hold.resume_at):
+                continue
+            turn.memory.put(POLICIES, None, agent)
+            self._accounts.note_hold(agent, None)
+            if hold is not None:
+                why = f"{hold.named} is over, and the agent is not there any more"
+                turn.emit(LimitLifted(agent=agent, account=hold.account, scope=hold.scope, how="left", reason=why))
 
 
-def _park(parking: Parking) -> Park:
-    models = list(parking.models) if parking.models is not None else None
-    until = _time(parking.until)
-    return Park(account=parking.account, until=until, models=models, reason=parking.reason[:500], expires=until)
+@dataclass
+class _Outcomes:
+    """Carries out the outcomes for one agent. Each policy observes what those before it have done."""
 
+    turn: Turn
+    accounts: AccountLimits
+    observed: AgentObservation
 
-def _document(parking: Parking) -> dict[str, Any]:
-    models = list(parking.models) if parking.models is not None else None
-    return {"account": parking.account, "models": models, "until": parking.until}
+    def __post_init__(self) -> None:
+        self.due: list[float] = []
 
+    def carry_out(self, outcome: PolicyOutcome[S]) -> S:
+        for command, why in outcome.commands:
+            self.turn.send_command(command, why)
+            if isinstance(command, Send):
+                self.accounts.note_text(self.turn, self.observed.account, self.observed.now)
+            self.leave_alone("something else is asked of it just now")
+        for event in outcome.events:
+            self.turn.emit(event)
+        if outcome.look_at is not None:
+            self.due.append(outcome.look_at)
+        return outcome.memory
 
-def _time(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+    def leave_alone(self, why: str) -> None:
+        self.observed = replace(self.observed, left_alone=self.observed.left_alone or why)

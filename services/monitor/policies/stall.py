@@ -1,138 +1,146 @@
-"""An agent that idles too long, or past what it promised: nudged, restarted or told, one step after the other. Pure."""
+"""What is done about an agent that idles longer than it may or promised: one step after the other. Pure.
+
+The steps (nudge, restart, tell) come from the fleet file, and begin again once the agent has worked for another reason.
+"""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal
 
-from services.monitor.policies.policy import IDLE, AgentObservation, PolicyOutcome, errand_id, restart, send
+from services.monitor.policies.policy import IDLE, AgentObservation, PolicyOutcome, restart, send, stable_id
+from services.monitor.verdict import Verdict
 from shared.contract.events.activity import AgentStalled
 from shared.contract.states import Activity
 from shared.fleet import AgentKind
 from shared.fleet.policies import StallPolicy, Then
 
-OURS_S = 60.0
-"""Work that begins so soon after a step is owed to it."""
-READY_S = 2.0
-NUDGED = (Then.NUDGE, Then.NUDGE, Then.TELL)
-TOLD = (Then.TELL,)
+CAUSED_WITHIN_S = 60.0
+"""Work that begins this soon after a step counts as caused by it."""
+NUDGE_AFTER_RESTART_S = 2.0
+"""A restarted agent must be idle for this long before it is nudged."""
+STEPS_WITH_PROMPT = (Then.NUDGE, Then.NUDGE, Then.TELL)
+STEPS_WITHOUT_PROMPT = (Then.TELL,)
+SENTENCES = {
+    Then.NUDGE: "it is told to go on",
+    Then.RESTART: "it is restarted",
+    Then.TELL: "it is left to people",
+}
 
 
 @dataclass(frozen=True)
-class Stall:
-    """How far it has come with one agent. Kept over restarts."""
+class StallMemory:
+    """How far the steps have come with one agent."""
 
     spawn: str = ""
     idle_since: float = 0.0
-    """0: it was not idle when it was last looked at."""
+    """0: it was not idle when it was last observed."""
     step: int = 0
     """How many steps were taken since it last worked for another reason."""
     acted_at: float = 0.0
     nudged_at: float = 0.0
-    """When it was last told to go on, or restarted: work that begins soon after is owed to that."""
+    """When it was last nudged or restarted."""
     works_since: float = 0.0
     stalled: bool = False
-    """Whether it is stalled now, and was told."""
+    """Whether it is stalled now, and this was told."""
     owes_nudge: bool = False
-    """Whether it was restarted, and is to be told what to do."""
+    """Whether it was restarted, and must still be nudged."""
 
 
-def steps(policy: StallPolicy, sight: AgentObservation) -> tuple[Then, ...]:
-    """What is gone through, one after the other."""
-    if policy.then is not None:  # a task that is ended stays down: it is told instead
-        return tuple(each if sight.may_restart or each is not Then.RESTART else Then.TELL for each in policy.then)
-    is_loop = sight.declared is not None and sight.declared.kind is AgentKind.LOOP
-    return NUDGED if (sight.has_task or is_loop) and sight.may_restart else TOLD
+def decide(memory: StallMemory, observed: AgentObservation, policy: StallPolicy) -> PolicyOutcome[StallMemory]:
+    if not observed.is_managed or policy.after_s == 0:
+        return PolicyOutcome(StallMemory())
+    if observed.status not in IDLE:
+        return PolicyOutcome(_not_idle(memory, observed, policy))
+    if memory.spawn != observed.spawn or not memory.idle_since:
+        memory = replace(memory, spawn=observed.spawn, idle_since=observed.since, stalled=False, works_since=0.0)
+    elif observed.since > memory.idle_since:  # it worked between two observations
+        caused = 0 <= observed.since - memory.nudged_at <= CAUSED_WITHIN_S
+        memory = replace(memory, idle_since=observed.since, stalled=False, step=memory.step if caused else 0)
+    if observed.left_alone:
+        return PolicyOutcome(replace(memory, stalled=False))
+    if memory.owes_nudge and observed.now - memory.idle_since >= NUDGE_AFTER_RESTART_S:
+        nudged = replace(memory, owes_nudge=False, acted_at=observed.now, nudged_at=observed.now)
+        return _nudge(nudged, observed, policy, "it was restarted")
+    return _wait_or_act(memory, observed, policy)
 
 
-def decide(stall: Stall, sight: AgentObservation, policy: StallPolicy) -> PolicyOutcome[Stall]:
-    if not sight.is_kept or policy.after_s == 0:
-        return PolicyOutcome(Stall())
-    if sight.status not in IDLE:
-        return PolicyOutcome(_not_idle(stall, sight, policy))
-    if stall.spawn != sight.spawn or not stall.idle_since:
-        stall = replace(stall, spawn=sight.spawn, idle_since=sight.since, stalled=False, works_since=0.0)
-    elif sight.since > stall.idle_since:  # it worked between two looks
-        ours = 0 <= sight.since - stall.nudged_at <= OURS_S
-        stall = replace(stall, idle_since=sight.since, stalled=False, step=stall.step if ours else 0)
-    if sight.parked:
-        return PolicyOutcome(replace(stall, stalled=False))
-    if stall.owes_nudge and sight.now - stall.idle_since >= READY_S:
-        owed = replace(stall, owes_nudge=False, acted_at=sight.now, nudged_at=sight.now)
-        return _nudge(owed, sight, policy, "it was restarted")
-    return _wait_or_act(stall, sight, policy)
-
-
-def _not_idle(stall: Stall, sight: AgentObservation, policy: StallPolicy) -> Stall:
-    """It goes on; for another reason than a step of ours, or for long, and all begins anew."""
-    works_since = stall.works_since or sight.since
-    began_by_us = 0 <= works_since - stall.nudged_at <= OURS_S and sight.now - works_since < policy.after_s
-    works = sight.status is Activity.WORKING
-    step = stall.step if began_by_us or not works else 0
-    owes = stall.owes_nudge and not works
-    return replace(
-        Stall(sight.spawn, step=step, owes_nudge=owes),
-        acted_at=stall.acted_at,
-        nudged_at=stall.nudged_at,
+def _not_idle(memory: StallMemory, observed: AgentObservation, policy: StallPolicy) -> StallMemory:
+    """The steps begin again when it works for another reason than a step, or for long."""
+    works = observed.status is Activity.WORKING
+    works_since = memory.works_since or observed.since
+    caused = 0 <= works_since - memory.nudged_at <= CAUSED_WITHIN_S and observed.now - works_since < policy.after_s
+    return StallMemory(
+        observed.spawn,
+        step=memory.step if caused or not works else 0,
+        acted_at=memory.acted_at,
+        nudged_at=memory.nudged_at,
         works_since=works_since if works else 0.0,
+        owes_nudge=memory.owes_nudge and not works,
     )
 
 
-def due_at(stall: Stall, sight: AgentObservation, policy: StallPolicy) -> float:
-    """When it counts as stalled."""
-    if sight.promise is not None and not stall.stalled:
-        return min(sight.promise, stall.idle_since + policy.promise_s) + policy.grace_s
-    return max(stall.idle_since, stall.acted_at) + policy.after_s
-
-
-def _wait_or_act(stall: Stall, sight: AgentObservation, policy: StallPolicy) -> PolicyOutcome[Stall]:
-    ladder = steps(policy, sight)
-    due = due_at(stall, sight, policy)
-    schedule = sight.declared is not None and sight.declared.wake is not None and sight.promise is None
-    if sight.now < due or stall.step >= len(ladder) or (schedule and not stall.stalled):
-        return PolicyOutcome(stall, look_at=due if due > sight.now else None)
-    then = ladder[stall.step]
-    idle_s = sight.now - stall.idle_since
-    promised = datetime.fromtimestamp(sight.promise, UTC) if sight.promise is not None else None
+def _wait_or_act(memory: StallMemory, observed: AgentObservation, policy: StallPolicy) -> PolicyOutcome[StallMemory]:
+    all_steps = steps(policy, observed)
+    due = due_at(memory, observed, policy)
+    is_woken = observed.declared is not None and observed.declared.wake is not None and observed.promise is None
+    if observed.now < due or memory.step >= len(all_steps) or (is_woken and not memory.stalled):
+        return PolicyOutcome(memory, look_at=due if due > observed.now else None)
+    step = all_steps[memory.step]
+    idle_s = observed.now - memory.idle_since
+    promised = datetime.fromtimestamp(observed.promise, UTC) if observed.promise is not None else None
     why = f"it promised to wait until {promised:%Y-%m-%d %H:%M:%S %Z}" if promised else f"idle for {idle_s:.0f} s"
+    place = f" ({memory.step + 1} of {len(all_steps)})" if len(all_steps) > 1 else ""
     stalled = AgentStalled(
-        agent=sight.agent,
-        spawn=sight.spawn,
+        agent=observed.agent,
+        spawn=observed.spawn,
         idle_s=round(idle_s, 1),
         promised_until=promised,
-        then=_word(then),
-        reason=f"{why}; {_says(then, stall.step, len(ladder))}",
+        then=step.value,
+        reason=f"{why}; {SENTENCES[step]}{place}",
     )
-    nudged_at = stall.nudged_at if then is Then.TELL else sight.now
-    after = replace(stall, step=stall.step + 1, acted_at=sight.now, nudged_at=nudged_at, stalled=True)
-    match then:
+    nudged_at = memory.nudged_at if step is Then.TELL else observed.now
+    after = replace(memory, step=memory.step + 1, acted_at=observed.now, nudged_at=nudged_at, stalled=True)
+    match step:
         case Then.NUDGE:
-            acted = _nudge(after, sight, policy, why)
+            outcome = _nudge(after, observed, policy, why)
         case Then.RESTART:
-            asks = ((restart(sight, _id(after)), f"it stalled: {why}"),)
-            acted = PolicyOutcome(replace(after, owes_nudge=True), asks)
+            command = restart(observed, _command_id(after))
+            outcome = PolicyOutcome(replace(after, owes_nudge=True), ((command, f"it stalled: {why}"),))
         case Then.TELL:
-            acted = PolicyOutcome(after)
-    return replace(acted, tells=(stalled,))
+            outcome = PolicyOutcome(after)
+    return replace(outcome, events=(stalled,))
 
 
-def _nudge(stall: Stall, sight: AgentObservation, policy: StallPolicy, why: str) -> PolicyOutcome[Stall]:
-    return PolicyOutcome(stall, ((send(sight, policy.nudge, _id(stall)), f"it stalled: {why}"),))
+def steps(policy: StallPolicy, observed: AgentObservation) -> tuple[Then, ...]:
+    if policy.then is not None:  # a task that was ended stays down, so it is told instead
+        return tuple(each if observed.may_restart or each is not Then.RESTART else Then.TELL for each in policy.then)
+    is_loop = observed.declared is not None and observed.declared.kind is AgentKind.LOOP
+    has_work = observed.has_prompt or is_loop
+    return STEPS_WITH_PROMPT if has_work and observed.may_restart else STEPS_WITHOUT_PROMPT
 
 
-def _id(stall: Stall) -> str:
-    return errand_id("stall", stall.spawn, stall.acted_at, stall.step)
+def due_at(memory: StallMemory, observed: AgentObservation, policy: StallPolicy) -> float:
+    """When the next step is due."""
+    if observed.promise is not None and not memory.stalled:
+        return min(observed.promise, memory.idle_since + policy.promise_s) + policy.grace_s
+    return max(memory.idle_since, memory.acted_at) + policy.after_s
 
 
-def _word(then: Then) -> Literal["nudge", "restart", "tell"]:
-    return then.value
+def as_reported(memory: StallMemory, verdict: Verdict) -> Verdict:
+    """The verdict as people see it: an agent that waits too long is stalled."""
+    winner = verdict.winner
+    if not memory.stalled or verdict.status is not Activity.WAITING or winner is None:
+        return verdict
+    idle_since = datetime.fromtimestamp(memory.idle_since, UTC)
+    why = f"{winner.why}; idle since {idle_since:%Y-%m-%d %H:%M:%S %Z}"
+    return replace(verdict, status=Activity.STALLED, winner=replace(winner, at=memory.acted_at, why=why))
 
 
-def _says(then: Then, step: int, of: int) -> str:
-    place = f" ({step + 1} of {of})" if of > 1 else ""
-    match then:
-        case Then.NUDGE:
-            return f"it is told to go on{place}"
-        case Then.RESTART:
-            return f"it is restarted{place}"
-        case Then.TELL:
-            return f"it is left to people{place}"
+def _nudge(
+    memory: StallMemory, observed: AgentObservation, policy: StallPolicy, why: str
+) -> PolicyOutcome[StallMemory]:
+    command = send(observed, policy.nudge, _command_id(memory))
+    return PolicyOutcome(memory, ((command, f"it stalled: {why}"),))
+
+
+def _command_id(memory: StallMemory) -> str:
+    return stable_id("stall", memory.spawn, memory.acted_at, memory.step)

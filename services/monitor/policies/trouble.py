@@ -1,105 +1,113 @@
-"""An agent that can't go on by itself: restarted within its limits where that may help, else held and told. Pure."""
+"""What is done about an agent that can't go on by itself: it is restarted where that may help, else held. Pure."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from services.monitor.limits.hold import LOST_AFTER_S
-from services.monitor.policies.policy import AgentObservation, PolicyOutcome, errand_id, restart, send
+from services.monitor.policies.policy import (
+    REPLY_LOST_AFTER_S,
+    AgentObservation,
+    PolicyOutcome,
+    restart,
+    send,
+    stable_id,
+)
 from shared.contract.events.activity import AgentFatal
 from shared.contract.states import Activity, Trouble
 from shared.fleet.policies import HoldPolicy, Mend, WatchPolicy
 
-MENDS = {
+HELD_UNTIL = {
     Trouble.LOGIN: "it is held until somebody has logged it in",
     Trouble.CREDIT: "it is held until its account has credit again",
     Trouble.SETUP: "it is held until somebody has changed how it is started",
 }
-"""What nothing but a person mends."""
-FAILS_WITHIN_S = 60.0
-"""Who was asked to go on all the same and fails so soon is in the same trouble still."""
-AGAIN_S, TRIES = 60.0, 5
-"""A restart that did not come about is asked for again so soon, so often."""
+"""The troubles that only a person can end."""
+SAME_TROUBLE_WITHIN_S = 60.0
+"""A held agent that was asked to go on and fails again this soon is still in the same trouble."""
+RESTART_RETRY_S, RESTART_TRIES = 60.0, 5
+"""How soon, and how often, a restart that did not happen is asked for again."""
 
 
 @dataclass(frozen=True)
-class Troubled:
-    """Of one agent that can't go on. Kept over restarts."""
+class TroubleMemory:
+    """The trouble that one agent is in."""
 
     spawn: str = ""
     trouble: Trouble | None = None
     since: float = 0.0
     told: bool = False
     asked_at: float = 0.0
-    """When it was last asked to go on all the same, or to be restarted."""
-    asked: str = ""
-    """The command that is to restart it, while nothing is known of that."""
+    """When it was last asked to go on all the same, or its restart was asked for."""
+    restart: str = ""
+    """The id of the last command that was to restart it."""
     tries: int = 0
 
     @property
     def is_held(self) -> bool:
-        return self.trouble in MENDS
+        return self.trouble in HELD_UNTIL
 
 
-def decide(troubled: Troubled, sight: AgentObservation, policy: WatchPolicy) -> PolicyOutcome[Troubled]:
-    if sight.trouble is None or sight.status is not Activity.FAILED:
-        tries = troubled.is_held and troubled.spawn == sight.spawn and sight.status is Activity.WORKING
-        # What was asked to go on works for a moment, and fails again: that is no news.
-        return PolicyOutcome(troubled if tries and sight.now - troubled.asked_at < FAILS_WITHIN_S else Troubled())
-    if (troubled.spawn, troubled.trouble) != (sight.spawn, sight.trouble):
-        troubled = Troubled(sight.spawn, sight.trouble, min(sight.since, sight.now))
-    if sight.trouble in MENDS:
-        return _hold(troubled, sight, policy.credit if sight.trouble is Trouble.CREDIT else policy.login)
-    return _heal(troubled, sight, policy)
+def decide(memory: TroubleMemory, observed: AgentObservation, policy: WatchPolicy) -> PolicyOutcome[TroubleMemory]:
+    if observed.trouble is None or observed.status is not Activity.FAILED:
+        tries = memory.is_held and memory.spawn == observed.spawn and observed.status is Activity.WORKING
+        # An agent that was asked to go on works for a moment before it fails again: that is no news.
+        stays = tries and observed.now - memory.asked_at < SAME_TROUBLE_WITHIN_S
+        return PolicyOutcome(memory if stays else TroubleMemory())
+    if (memory.spawn, memory.trouble) != (observed.spawn, observed.trouble):
+        memory = TroubleMemory(observed.spawn, observed.trouble, min(observed.since, observed.now))
+    if observed.trouble in HELD_UNTIL:
+        return _hold(memory, observed, policy.credit if observed.trouble is Trouble.CREDIT else policy.login)
+    return _heal(memory, observed, policy)
 
 
-def _heal(troubled: Troubled, sight: AgentObservation, policy: WatchPolicy) -> PolicyOutcome[Troubled]:
-    due = troubled.since + policy.heal.after_s
-    restarts = policy.heal.then is Mend.RESTART and sight.may_restart
-    if troubled.told and restarts:
-        return _again(troubled, sight)
-    if troubled.told or (sight.parked and restarts):
-        return PolicyOutcome(troubled)
-    if sight.now < due:
-        return PolicyOutcome(troubled, look_at=due)
+def _heal(memory: TroubleMemory, observed: AgentObservation, policy: WatchPolicy) -> PolicyOutcome[TroubleMemory]:
+    due = memory.since + policy.heal.after_s
+    restarts = policy.heal.then is Mend.RESTART and observed.may_restart
+    if memory.told and restarts:
+        return _restart_again(memory, observed)
+    if memory.told or (observed.left_alone and restarts):
+        return PolicyOutcome(memory)
+    if observed.now < due:
+        return PolicyOutcome(memory, look_at=due)
     if not restarts:
-        told = _fatal(sight, "tell", "it is left to people")
-        return PolicyOutcome(replace(troubled, told=True), tells=(told,))
-    told = _fatal(sight, "restart", "it is restarted within its restart limits")
-    return replace(_ask(replace(troubled, told=True), sight), tells=(told,))
+        event = _fatal(observed, "tell", "it is left to people")
+        return PolicyOutcome(replace(memory, told=True), events=(event,))
+    event = _fatal(observed, "restart", "it is restarted within its restart limits")
+    return replace(_restart(replace(memory, told=True), observed), events=(event,))
 
 
-def _ask(troubled: Troubled, sight: AgentObservation) -> PolicyOutcome[Troubled]:
-    errand = errand_id("heal", sight.spawn, sight.trouble, troubled.since, troubled.tries)
-    after = replace(troubled, asked=errand, asked_at=sight.now, tries=troubled.tries + 1)
-    return PolicyOutcome(after, ((restart(sight, errand), sight.reason),), look_at=sight.now + AGAIN_S)
+def _restart(memory: TroubleMemory, observed: AgentObservation) -> PolicyOutcome[TroubleMemory]:
+    command_id = stable_id("heal", observed.spawn, observed.trouble, memory.since, memory.tries)
+    after = replace(memory, restart=command_id, asked_at=observed.now, tries=memory.tries + 1)
+    command = restart(observed, command_id)
+    return PolicyOutcome(after, ((command, observed.reason),), look_at=observed.now + RESTART_RETRY_S)
 
 
-def _again(troubled: Troubled, sight: AgentObservation) -> PolicyOutcome[Troubled]:
-    """It is there still: what was asked was refused, or came too late."""
-    reply = sight.answers.get(troubled.asked)
-    lost = reply is not None or not 0 <= sight.now - troubled.asked_at < LOST_AFTER_S
-    due = troubled.asked_at + AGAIN_S
-    if not lost or sight.parked or troubled.tries >= TRIES:
-        return PolicyOutcome(troubled)
-    return _ask(troubled, sight) if sight.now >= due else PolicyOutcome(troubled, look_at=due)
+def _restart_again(memory: TroubleMemory, observed: AgentObservation) -> PolicyOutcome[TroubleMemory]:
+    """The session is still there, so the last restart was refused, or its reply was lost."""
+    is_open = memory.restart not in observed.replies and 0 <= observed.now - memory.asked_at < REPLY_LOST_AFTER_S
+    if is_open or observed.left_alone or memory.tries >= RESTART_TRIES:
+        return PolicyOutcome(memory)
+    due = memory.asked_at + RESTART_RETRY_S
+    return _restart(memory, observed) if observed.now >= due else PolicyOutcome(memory, look_at=due)
 
 
-def _hold(troubled: Troubled, sight: AgentObservation, policy: HoldPolicy) -> PolicyOutcome[Troubled]:
-    if not troubled.told:
-        then = MENDS[sight.trouble or Trouble.LOGIN]
+def _hold(memory: TroubleMemory, observed: AgentObservation, policy: HoldPolicy) -> PolicyOutcome[TroubleMemory]:
+    if not memory.told:
+        then = HELD_UNTIL[observed.trouble or Trouble.LOGIN]
         again = f"; it is asked again every {policy.retry_s:g} s" if policy.retry_s else ""
-        troubled = replace(troubled, told=True, asked_at=sight.now)
-        return PolicyOutcome(troubled, tells=(_fatal(sight, "hold", f"{then}{again}"),))
-    if not policy.retry_s or not sight.is_kept or sight.parked:
-        return PolicyOutcome(troubled)
-    due = troubled.asked_at + policy.retry_s
-    if sight.now < due:
-        return PolicyOutcome(troubled, look_at=due)
-    command = send(sight, policy.prompt, errand_id("retry", sight.spawn, sight.now))
-    return PolicyOutcome(replace(troubled, asked_at=sight.now), ((command, f"it may go on by now: {sight.reason}"),))
+        memory = replace(memory, told=True, asked_at=observed.now)
+        return PolicyOutcome(memory, events=(_fatal(observed, "hold", f"{then}{again}"),))
+    if not policy.retry_s or not observed.is_managed or observed.left_alone:
+        return PolicyOutcome(memory)
+    due = memory.asked_at + policy.retry_s
+    if observed.now < due:
+        return PolicyOutcome(memory, look_at=due)
+    command = send(observed, policy.prompt, stable_id("retry", observed.spawn, observed.now))
+    after = replace(memory, asked_at=observed.now)
+    return PolicyOutcome(after, ((command, f"it may go on by now: {observed.reason}"),))
 
 
-def _fatal(sight: AgentObservation, then: Literal["restart", "hold", "tell"], says: str) -> AgentFatal:
-    trouble = sight.trouble or Trouble.SESSION
-    reason = f"{sight.reason}; {says}"
-    return AgentFatal(agent=sight.agent, spawn=sight.spawn, trouble=trouble, then=then, reason=reason)
+def _fatal(observed: AgentObservation, then: Literal["restart", "hold", "tell"], sentence: str) -> AgentFatal:
+    trouble = observed.trouble or Trouble.SESSION
+    reason = f"{observed.reason}; {sentence}"
+    return AgentFatal(agent=observed.agent, spawn=observed.spawn, trouble=trouble, then=then, reason=reason)

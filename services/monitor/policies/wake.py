@@ -1,6 +1,6 @@
-"""A persistent agent is pinged on its schedule, while it is idle. Pure.
+"""Wakes an agent on its schedule, while it is idle. Pure.
 
-What falls due while the agent works, or while nothing runs, is made up for by one ping once it is idle.
+Times that pass while the agent works, or while nothing runs, are made up for by one text once it is idle.
 """
 
 from dataclasses import dataclass, replace
@@ -8,63 +8,66 @@ from datetime import UTC, datetime, tzinfo
 
 from cronsim import CronSim
 
-from services.monitor.policies.policy import AgentObservation, PolicyOutcome, errand_id, send
+from services.monitor.policies.policy import REPLY_LOST_AFTER_S, AgentObservation, PolicyOutcome, send, stable_id
 from shared.contract.events.activity import AgentWoken
 from shared.fleet.policies import Wake
 
-LOST_AFTER_S = 600.0
-"""A ping that is not answered by then never will be: the journal was lost, say."""
-AGAIN_S = 60.0
-"""After a ping that was not typed."""
+RETRY_S = 60.0
+"""How long to wait after a text that was not typed."""
 
 
 @dataclass(frozen=True)
-class Waking:
-    """Kept over restarts."""
+class WakeMemory:
+    """The last time that one agent was woken, and the text that is under way."""
 
     last: float = 0.0
-    """When it was last woken, or first seen."""
-    asked: str = ""
-    asked_at: float = 0.0
+    """When it was last woken, or first observed."""
+    command: str = ""
+    """The id of the command that wakes it, while that has no reply."""
+    sent_at: float = 0.0
     due: float = 0.0
     not_before: float = 0.0
 
 
-def decide(waking: Waking, sight: AgentObservation, wake: Wake | None, zone: tzinfo) -> PolicyOutcome[Waking]:
-    """`zone`: in which the schedule's times of day are meant."""
-    if wake is None or not sight.is_kept:
-        return PolicyOutcome(Waking())
-    if not 0 < waking.last <= sight.now:  # or the clock was set back
-        waking = Waking(last=sight.now)
-    tells: tuple[AgentWoken, ...] = ()
-    if waking.asked and not 0 <= sight.now - waking.asked_at < LOST_AFTER_S:
-        waking = replace(waking, asked="")
-    elif waking.asked and (reply := sight.answers.get(waking.asked)) is not None:
+def decide(
+    memory: WakeMemory, observed: AgentObservation, wake: Wake | None, zone: tzinfo
+) -> PolicyOutcome[WakeMemory]:
+    """`zone` is the time zone of the schedule."""
+    if wake is None or not observed.is_managed:
+        return PolicyOutcome(WakeMemory())
+    if not 0 < memory.last <= observed.now:  # first observed now, or the clock was set back
+        memory = WakeMemory(last=observed.now)
+    events: tuple[AgentWoken, ...] = ()
+    if memory.command and not 0 <= observed.now - memory.sent_at < REPLY_LOST_AFTER_S:
+        memory = replace(memory, command="")
+    elif memory.command and (reply := observed.replies.get(memory.command)) is not None:
         if reply.ok:
-            tells = (_woken(waking, sight, wake),)
-            waking = Waking(last=max(waking.asked_at, waking.due))
+            events = (_woken(memory, observed, wake),)
+            memory = WakeMemory(last=max(memory.sent_at, memory.due))
         else:
-            waking = replace(waking, asked="", not_before=sight.now + AGAIN_S)
-    due = due_at(waking, wake, zone)
-    if waking.asked or sight.now < due:
-        return PolicyOutcome(waking, tells=tells, look_at=due if due > sight.now else None)
-    if sight.parked or not sight.is_idle or sight.now < waking.not_before:
-        return PolicyOutcome(waking, tells=tells, look_at=waking.not_before if waking.not_before > sight.now else None)
-    command = send(sight, wake.text, errand_id("wake", sight.agent, due, sight.now))
-    after = replace(waking, asked=str(command.id), asked_at=sight.now, due=due)
-    return PolicyOutcome(after, ((command, f"its schedule: {_schedule(wake)}"),), tells)
+            memory = replace(memory, command="", not_before=observed.now + RETRY_S)
+    due = due_at(memory, wake, zone)
+    if memory.command or observed.now < due:
+        return PolicyOutcome(memory, events=events, look_at=due if due > observed.now else None)
+    if observed.left_alone or not observed.is_idle or observed.now < memory.not_before:
+        look_at = memory.not_before if memory.not_before > observed.now else None
+        return PolicyOutcome(memory, events=events, look_at=look_at)
+    command_id = stable_id("wake", observed.agent, due, observed.now)
+    after = replace(memory, command=command_id, sent_at=observed.now, due=due)
+    command = send(observed, wake.text, command_id)
+    return PolicyOutcome(after, ((command, f"its schedule: {_schedule(wake)}"),), events)
 
 
-def due_at(waking: Waking, wake: Wake, zone: tzinfo) -> float:
+def due_at(memory: WakeMemory, wake: Wake, zone: tzinfo) -> float:
     """When it is to be woken next."""
     if wake.every_s is not None:
-        return waking.last + wake.every_s
-    return next(CronSim(wake.cron or "* * * * *", datetime.fromtimestamp(waking.last, zone))).timestamp()
+        return memory.last + wake.every_s
+    return next(CronSim(wake.cron or "* * * * *", datetime.fromtimestamp(memory.last, zone))).timestamp()
 
 
-def _woken(waking: Waking, sight: AgentObservation, wake: Wake) -> AgentWoken:
-    due = datetime.fromtimestamp(waking.due, UTC)
-    return AgentWoken(agent=sight.agent, spawn=sight.spawn, due=due, reason=_schedule(wake))
+def _woken(memory: WakeMemory, observed: AgentObservation, wake: Wake) -> AgentWoken:
+    due = datetime.fromtimestamp(memory.due, UTC)
+    return AgentWoken(agent=observed.agent, spawn=observed.spawn, due=due, reason=_schedule(wake))
 
 
 def _schedule(wake: Wake) -> str:

@@ -10,7 +10,7 @@ import pytest
 from services.cli.__main__ import main
 from services.cli.explain import SOURCES, as_text
 from services.cli.words import Paint
-from services.monitor.evidence import EvidenceSource
+from shared.agents.evidence import EvidenceSource
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PLAIN = Paint(io.StringIO())

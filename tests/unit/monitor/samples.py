@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from services.monitor.evidence import Evidence, EvidenceSource
 from services.monitor.verdict import Verdict, WeighedEvidence
+from shared.agents.evidence import Evidence, EvidenceSource
 from shared.contract.states import Activity
 from shared.runtime.memory import Memory
 from shared.runtime.turn import Turn

@@ -1,11 +1,13 @@
-"""A verdict in full: every piece of evidence, what was made of it, and the subagents."""
+"""What `muster explain` gives: every piece of evidence, why it is believed, and the subagents."""
 
-from services.monitor.evidence import Evidence, EvidenceSource
-from services.monitor.evidence.hooks import HookActor, HookState
+import pytest
+
+from services.monitor.evidence.hooks import HookActor, HookMemory, HookState
 from services.monitor.explanation import explanation
-from services.monitor.reports import tell
+from services.monitor.reports import report
 from services.monitor.subject import Subject
 from services.monitor.verdict import Verdict, fuse
+from shared.agents.evidence import Evidence, EvidenceSource
 from shared.contract.states import Activity
 from shared.runtime.memory import Memory
 from shared.system.processes import Processes
@@ -14,11 +16,12 @@ from tests.unit.monitor.samples import NOW, turn
 
 
 def subject(**parts: Activity) -> Subject:
-    hooked = HookState("c1", {name.removeprefix("main"): HookActor(says, NOW, "") for name, says in parts.items()})
-    return Subject("builder", "s1", "claude", "claude", lambda: Processes([]), NOW, hooked, version="2.1.197")
+    hooks = HookState("c1", {name.removeprefix("main"): HookActor(says, NOW, "") for name, says in parts.items()})
+    return Subject("builder", "s1", "claude", "claude", lambda: Processes([]), NOW, HookMemory("s1", hooks))
 
 
-def test_every_piece_is_there_and_what_was_made_of_it() -> None:
+def test_an_explanation_has_every_piece_of_evidence_and_why_it_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Subject, "version", "2.1.197")
     found = [
         Evidence(EvidenceSource.SCREEN, Activity.WAITING, NOW - 9, "its input box is empty", "input-box", weak=True),
         Evidence(EvidenceSource.HOOKS, Activity.WORKING, NOW - 3.25, "it uses Bash"),
@@ -40,9 +43,9 @@ def test_every_piece_is_there_and_what_was_made_of_it() -> None:
     assert explained["subagents"] == {"a1": "waiting"}
 
 
-def test_since_is_what_was_told() -> None:
+def test_since_is_the_reported_time() -> None:
     taken, verdict = turn(now=NOW + 60), Verdict(Activity.UNKNOWN, None, ())
-    tell(first := turn(), "builder", "s1", verdict, None, {})
+    report(first := turn(), "builder", "s1", verdict)
     taken.memory = Memory(first.remembered)
     explained = explanation(taken, subject(), verdict, [])
     assert explained["since"] == START.isoformat()

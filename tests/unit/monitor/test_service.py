@@ -1,4 +1,4 @@
-"""A turn of the monitor: whom it watches, which screens it looks at, and what it tells."""
+"""A turn of the monitor: which agents it watches, which screens it captures, and what it reports."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from services.monitor.service import RECORDED_WITHIN_S
+from services.monitor.service import RECORD_WITHIN_S
 from shared.contract.events.activity import ApprovalNeeded
 from shared.contract.states import Activity, Status
 from shared.fleet import SIDE_SERVICE
@@ -87,7 +87,7 @@ def test_a_backend_that_is_taken_out_of_the_fleet_file_breaks_nothing(world: Wor
     assert told(world.turn()) == [("builder", "waiting")]
 
 
-def test_what_it_was_started_with_for_once_counts_as_soon_as_it_is_recorded(world: World) -> None:
+def test_a_backend_that_was_chosen_for_one_start_counts_once_it_is_recorded(world: World) -> None:
     """tmux shows a session before the record tells what runs in it; the fleet file would have run another."""
     world.declare({"builder": {"backend": "claude"}, "tester": {}})
     world.starts("builder", WORKS)
@@ -97,7 +97,7 @@ def test_what_it_was_started_with_for_once_counts_as_soon_as_it_is_recorded(worl
     assert world.explains("builder").result["backend"] == "demo"
 
 
-def test_a_session_is_told_of_when_the_record_knows_it(world: World) -> None:
+def test_a_session_is_reported_once_it_is_recorded(world: World) -> None:
     """What is told of another session than the recorded one is lost on the record."""
     world.writes(builder=record(Status.STOPPED, spawn="s0"))
     world.starts("builder")
@@ -107,13 +107,13 @@ def test_a_session_is_told_of_when_the_record_knows_it(world: World) -> None:
     assert told(world.turn()) == [("builder", "waiting")]
 
 
-def test_nobody_waits_for_ever_for_the_record(world: World) -> None:
+def test_a_session_without_a_record_is_reported_after_a_while(world: World) -> None:
     world.starts("builder")
     assert told(world.turn()) == []
-    assert told(world.turn(after=RECORDED_WITHIN_S)) == [("builder", "waiting")]
+    assert told(world.turn(after=RECORD_WITHIN_S)) == [("builder", "waiting")]
 
 
-def test_a_tmux_that_does_not_answer_is_no_empty_one(world: World) -> None:
+def test_a_tmux_that_does_not_answer_does_not_count_as_empty(world: World) -> None:
     world.runs("builder")
     world.turn()
     world.tmux.trouble = TmuxUnavailable("list-panes", "")
@@ -123,7 +123,7 @@ def test_a_tmux_that_does_not_answer_is_no_empty_one(world: World) -> None:
     assert told(world.turn()) == []
 
 
-def test_what_tmux_does_not_know_yet_of_an_end_is_not_guessed(world: World) -> None:
+def test_an_end_is_not_reported_before_tmux_knows_the_exit_status(world: World) -> None:
     world.runs("builder", WORKS)
     world.turn()
     world.tmux.panes["builder"] = replace(world.tmux.panes["builder"], dead=True)
@@ -179,7 +179,7 @@ def test_a_dialog_is_told_with_its_words_and_fingerprint(world: World) -> None:
     assert one.fingerprint != two.fingerprint
 
 
-def test_it_looks_again_soon_and_sooner_while_something_goes_on(world: World) -> None:
+def test_it_looks_more_often_while_something_goes_on(world: World) -> None:
     world.runs("builder")
     world.turn(after=60)
     assert world.turn(after=60).look_again == world.now + timedelta(seconds=1)
@@ -207,7 +207,7 @@ def test_an_agent_is_explained(world: World) -> None:
         ("stray", "refused", "stray runs on an unknown backend, which is nothing that can be watched"),
     ],
 )
-def test_who_is_not_watched_is_told_why(world: World, agent: str, code: str, said: str) -> None:
+def test_explain_says_why_an_agent_is_not_watched(world: World, agent: str, code: str, said: str) -> None:
     world.writes(stopped=record(Status.STOPPED))
     world.starts("side", spawn="s8")
     world.writes(side=record(spawn="s8", backend=SIDE_SERVICE))

@@ -1,11 +1,11 @@
-"""Calls of hooks in a turn of the monitor: whose they are, when they count, and when they may go."""
+"""Calls of hooks in a turn of the monitor: which agent they belong to, when they count, and when they are removed."""
 
 from dataclasses import asdict
 from typing import Any
 
 import pytest
 
-from services.monitor.evidence.hook_intake import WAITS_S
+from services.monitor.evidence.hook_intake import UNOWNED_KEPT_S
 from services.monitor.subject import Subject
 from services.monitor.verdict import Verdict
 from shared.contract.events.activity import ApprovalNeeded
@@ -13,7 +13,7 @@ from tests.unit.monitor.samples import GONE, record
 from tests.unit.monitor.world import WAITS, WORKS, World, asks, told
 
 
-def test_a_call_is_told_and_removed_once_it_is_remembered(world: World) -> None:
+def test_a_call_is_reported_and_removed_once_it_is_committed(world: World) -> None:
     world.runs("builder", "")
     call = world.calls_a_hook("UserPromptSubmit")
     assert told(world.turn()) == [("builder", "working")]
@@ -21,7 +21,7 @@ def test_a_call_is_told_and_removed_once_it_is_remembered(world: World) -> None:
     assert told(world.turn()) == []
 
 
-def test_a_turn_that_was_for_nothing_hears_it_again(world: World) -> None:
+def test_a_call_is_taken_again_if_its_turn_was_not_committed(world: World) -> None:
     world.runs("builder", "")
     call = world.calls_a_hook("UserPromptSubmit")
     world.turn(commits=False)
@@ -33,7 +33,7 @@ def test_a_turn_that_was_for_nothing_hears_it_again(world: World) -> None:
     assert world.explains("builder").result["status"] == "working"
 
 
-def test_what_was_heard_outlives_the_monitor(world: World) -> None:
+def test_what_hooks_told_survives_a_restart_of_the_monitor(world: World) -> None:
     world.runs("builder", "")
     world.calls_a_hook("SubagentStart", agent_id="a1")
     world.turn()
@@ -42,7 +42,7 @@ def test_what_was_heard_outlives_the_monitor(world: World) -> None:
     assert world.explains("builder").result["subagents"] == {"a1": "working"}
 
 
-def test_a_call_made_while_nobody_listened_is_told_later(world: World) -> None:
+def test_a_call_that_came_while_the_monitor_was_down_is_taken_later(world: World) -> None:
     world.runs("builder", "")
     world.turn()
     world.calls_a_hook("UserPromptSubmit")
@@ -50,7 +50,7 @@ def test_a_call_made_while_nobody_listened_is_told_later(world: World) -> None:
     assert told(world.turn(after=600)) == [("builder", "working")]
 
 
-def test_what_an_earlier_session_was_heard_of_says_nothing_of_the_next(world: World) -> None:
+def test_what_hooks_told_of_an_earlier_session_does_not_count_for_the_next(world: World) -> None:
     world.runs("builder", "")
     world.calls_a_hook("UserPromptSubmit")
     world.turn()
@@ -59,16 +59,16 @@ def test_what_an_earlier_session_was_heard_of_says_nothing_of_the_next(world: Wo
     assert told(world.turn()) == [("builder", "waiting")]
 
 
-def test_a_call_of_an_older_session_counts_for_nobody(world: World) -> None:
+def test_a_call_of_an_earlier_session_counts_for_no_agent(world: World) -> None:
     world.runs("builder", WAITS, spawn="s2")
     call = world.calls_a_hook("UserPromptSubmit", spawn="s1")
     assert told(world.turn()) == [("builder", "waiting")]
-    world.turn(after=WAITS_S + 1)
+    world.turn(after=UNOWNED_KEPT_S + 1)
     assert not call.exists()
 
 
 @pytest.mark.parametrize("spawn", ["", "s1"])
-def test_a_call_of_one_who_is_not_known_yet_waits_for_it(world: World, spawn: str) -> None:
+def test_a_call_of_an_agent_that_is_not_known_yet_is_kept_for_it(world: World, spawn: str) -> None:
     call = world.calls_a_hook("UserPromptSubmit", spawn, ago=-1.01)  # it comes while the turn is under way
     assert told(world.turn()) == []
     assert call.exists()
@@ -77,22 +77,22 @@ def test_a_call_of_one_who_is_not_known_yet_waits_for_it(world: World, spawn: st
     assert told(world.turn()) == [("builder", "working")]
 
 
-def test_a_call_of_nobody_is_dropped_when_it_is_late(world: World) -> None:
+def test_a_call_without_an_owner_is_dropped_when_it_is_late(world: World) -> None:
     call = world.calls_a_hook("UserPromptSubmit", spawn="")
     world.turn()
     assert call.exists()
-    world.turn(after=WAITS_S)
+    world.turn(after=UNOWNED_KEPT_S)
     assert not call.exists()
 
 
-def test_what_was_heard_of_one_who_is_gone_is_forgotten(world: World) -> None:
+def test_what_hooks_told_of_an_agent_that_is_gone_is_forgotten(world: World) -> None:
     world.runs("builder", "")
     world.calls_a_hook("UserPromptSubmit")
     world.turn()
-    assert "hooked:builder" in world.memory
+    assert "hooks:builder" in world.memory
     world.tmux.panes.clear()
     world.turn()
-    assert "hooked:builder" not in world.memory
+    assert "hooks:builder" not in world.memory
 
 
 def test_a_file_that_is_no_call_breaks_nothing(world: World) -> None:
@@ -134,13 +134,13 @@ def test_a_question_that_was_answered_is_not_believed_again(world: World) -> Non
     world.shows("builder", WAITS)
     found = [event for _ in range(3) for event in told(world.turn())]
     assert found == [("builder", "waiting")]
-    assert world.memory["hooked:builder"]["hooked"]["parts"] == {}
+    assert world.memory["hooks:builder"]["state"].get("parts", {}) == {}
     world.shows("builder", asks("the second"))
     found = [event for _ in range(3) for event in told(world.turn())]
     assert found == [("builder", "needs_approval"), ("builder", "approval_needed")]
 
 
-def test_a_call_from_before_a_pane_of_its_number_is_nobodys(world: World) -> None:
+def test_a_call_from_before_its_pane_was_made_has_no_owner(world: World) -> None:
     """A new tmux server counts panes from the first again, and hooks that were installed know no spawn."""
     world.runs("builder")
     old = world.calls_a_hook("UserPromptSubmit", spawn="", at="%0", ago=7_200)
@@ -148,7 +148,7 @@ def test_a_call_from_before_a_pane_of_its_number_is_nobodys(world: World) -> Non
     assert not old.exists(), "it is too late for anybody"
 
 
-def test_an_odd_agent_hides_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_about_one_agent_costs_no_other_its_report(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.runs("builder")
     world.runs("tester", WORKS)
 
@@ -164,19 +164,17 @@ def test_an_odd_agent_hides_no_other(world: World, monkeypatch: pytest.MonkeyPat
     assert "builder: ZeroDivisionError: odd" in taken.trouble
 
 
-def test_what_was_heard_is_known_after_a_restart_with_the_program_that_said_it(world: World) -> None:
+def test_after_a_restart_hooks_of_a_program_that_is_gone_do_not_count(world: World) -> None:
     world.runs("builder")
     world.calls_a_hook("UserPromptSubmit")
     assert told(world.turn()) == [("builder", "working")]
-    world.turns.remember(**{"hooked:builder": {**world.memory["hooked:builder"], "program": asdict(GONE)}})
+    world.turns.remember(**{"hooks:builder": {**world.memory["hooks:builder"], "process": asdict(GONE)}})
     world.restarts()
     found = [event for _ in range(3) for event in told(world.turn())]
     assert found == [("builder", "failed")], "what a program said that is gone counts no longer"
 
 
-def test_a_question_that_can_not_be_answered_is_refused_and_not_left_open(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_that_fails_is_refused_and_not_left_open(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.runs("builder")
 
     def explains(*_: Any) -> None:

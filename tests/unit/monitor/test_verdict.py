@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.monitor.evidence import Evidence, EvidenceSource
 from services.monitor.verdict import SETTLES_S, fuse
+from shared.agents.evidence import Evidence, EvidenceSource
 from shared.contract.states import Activity
 
 NOW = 1_000.0
@@ -98,7 +98,9 @@ TABLE: dict[str, tuple[list[Evidence], Activity, EvidenceSource | None]] = {
 
 
 @pytest.mark.parametrize(("evidence", "status", "source"), TABLE.values(), ids=TABLE.keys())
-def test_the_table(evidence: list[Evidence], status: Activity, source: EvidenceSource | None) -> None:
+def test_the_expected_evidence_is_believed(
+    evidence: list[Evidence], status: Activity, source: EvidenceSource | None
+) -> None:
     for given_so in itertools.permutations(evidence):  # the order in which it is read does not matter
         verdict = fuse(given_so, NOW)
         assert (verdict.status, verdict.winner.source if verdict.winner else None) == (status, source)
@@ -116,21 +118,21 @@ one_a_source = st.lists(pieces, unique_by=lambda piece: piece.source)
 
 
 @given(one_a_source)
-def test_every_piece_is_accounted_for_and_one_is_believed(evidence: list[Evidence]) -> None:
+def test_every_piece_has_a_reason_and_one_is_believed(evidence: list[Evidence]) -> None:
     verdict = fuse(evidence, NOW)
-    assert {each.evidence for each in verdict.heard} == set(evidence)
-    assert sum(each.believed for each in verdict.heard) == bool(evidence)
-    assert all(each.because for each in verdict.heard)
+    assert {each.evidence for each in verdict.weighed} == set(evidence)
+    assert sum(each.believed for each in verdict.weighed) == bool(evidence)
+    assert all(each.because for each in verdict.weighed)
 
 
 @given(one_a_source)
-def test_what_is_told_was_said_by_somebody(evidence: list[Evidence]) -> None:
+def test_the_status_is_one_that_a_source_said(evidence: list[Evidence]) -> None:
     verdict = fuse(evidence, NOW)
     assert verdict.status in {piece.says for piece in evidence} | ({Activity.UNKNOWN} if not evidence else set())
 
 
 @given(one_a_source)
-def test_who_waits_to_settle_is_looked_at_again(evidence: list[Evidence]) -> None:
+def test_evidence_that_is_too_young_is_weighed_again_soon(evidence: list[Evidence]) -> None:
     """Whoever is too young now is heard then; nothing else has to happen for it."""
     verdict = fuse(evidence, NOW)
     if verdict.again_at is not None:

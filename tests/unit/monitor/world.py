@@ -46,15 +46,13 @@ class World:
         self._calls = self._explained = 0
         self.records = True
         """Whether somebody records what is told."""
-        self.asking = QueryRunner(self.fleet_file.fleet.home / "peeks", lambda: None, Log("monitor"))
+        self.queries = QueryRunner(self.fleet_file.fleet.home / "peeks", lambda: None, Log("monitor"))
         self.restarts()
 
     def restarts(self) -> None:
         """The monitor, as a new process."""
         registry = RegistryFile(self.registry.path)
-        self.service = Monitor(
-            self.fleet_file, registry, self.tmux, self.journal, self.spool, Log("monitor"), self.asking
-        )
+        self.service = Monitor(self.fleet_file, registry, self.tmux, self.journal, self.spool, self.queries)
         self.turns.handlers = self.service.effects
 
     # --- what others do ---

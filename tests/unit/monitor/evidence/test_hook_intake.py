@@ -1,4 +1,4 @@
-"""Whose hook was called, and how long one is kept of which nobody knows."""
+"""Which agent a call of a hook belongs to, and how long a call without an owner is kept."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from services.monitor.evidence.hook_intake import WAITS_S, HookOwners, is_late
+from services.monitor.evidence.hook_intake import UNOWNED_KEPT_S, HookOwners, is_late
 from shared.agents.hooks.spool import HookEvent
 from tests.unit.monitor.samples import NOW, pane, record
 
@@ -59,13 +59,14 @@ CALLS: dict[str, tuple[HookEvent, str | None]] = {
 
 
 @pytest.mark.parametrize(("event", "agent"), CALLS.values(), ids=CALLS)
-def test_a_call_is_of(event: HookEvent, agent: str | None) -> None:
-    assert HookOwners.of(PANES, RECORDS, SOCKET).whose(event) == agent
+def test_a_call_belongs_to_the_expected_agent(event: HookEvent, agent: str | None) -> None:
+    assert HookOwners.of(PANES, RECORDS, SOCKET).owner_of(event) == agent
 
 
 @pytest.mark.parametrize(
-    ("age", "late"), [(0.0, False), (WAITS_S, False), (WAITS_S + 0.1, True), (-0.05, False), (-3600.0, True)]
+    ("age", "late"),
+    [(0.0, False), (UNOWNED_KEPT_S, False), (UNOWNED_KEPT_S + 0.1, True), (-0.05, False), (-3600.0, True)],
 )
-def test_one_waits_for_whom_it_is_of(age: float, late: bool) -> None:
+def test_a_call_without_an_owner_is_kept_for_a_while(age: float, late: bool) -> None:
     """One that came while the turn was under way is younger than it; one of another day has a clock that was set."""
     assert is_late(NOW, NOW + age) is late

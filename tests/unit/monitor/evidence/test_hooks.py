@@ -1,11 +1,13 @@
 """What hooks tell, event by event, of the main agent and of subagents."""
 
+import json
 from typing import Any
 
 import pytest
 
-from services.monitor.evidence.hooks import MAIN, HookState, take
+from services.monitor.evidence.hooks import HOOKS, MAIN, HookMemory, HookState, take
 from shared.contract.states import Activity
+from tests.unit.monitor.samples import GONE
 
 WORKING, WAITING, ASKS = Activity.WORKING, Activity.WAITING, Activity.NEEDS_APPROVAL
 
@@ -114,13 +116,13 @@ def test_another_program_of_its_kind_is_not_taken_for_it() -> None:
     assert take(take(known, other, 200.0), {**call("Stop"), "session_id": "other"}, 201.0) == known
 
 
-def test_a_conversation_that_is_taken_up_instead_counts() -> None:
+def test_another_conversation_that_the_program_goes_on_with_counts() -> None:
     known = after(START, PROMPT)
     known = take(known, {**call("SessionStart", source="clear"), "session_id": "next"}, 200.0)
     assert (known.conversation, says(known)) == ("next", WAITING)
 
 
-def test_what_was_asked_for_is_known_until_something_is_heard_of_it() -> None:
+def test_a_command_that_was_asked_for_is_known_until_a_later_call() -> None:
     asked = after(*ASKED).asked_for
     assert asked is not None
     assert asked.command == "touch x"
@@ -148,10 +150,10 @@ def test_each_notice_of_an_agent_that_tells_in_no_other_way_counts() -> None:
     assert evidence.at == 102.0
 
 
-def test_what_is_known_survives_being_kept() -> None:
+def test_what_hooks_told_is_remembered_as_it_was() -> None:
     known = after(PROMPT, call("SubagentStart", **SUB), call("PermissionRequest", **SUB, **BASH))
-    assert HookState.read(known.document()) == known
-    assert HookState.read(None) == HookState()
+    memory = HookMemory("s1", known, GONE)
+    assert HOOKS.load(json.loads(json.dumps(HOOKS.dump(memory)))) == memory
 
 
 def test_another_conversation_of_the_same_program_counts() -> None:
@@ -163,13 +165,13 @@ def test_another_conversation_of_the_same_program_counts() -> None:
     assert take(known, begun, 101.0, pid=8) == known, "an agent may run another of its kind"
 
 
-def test_what_was_seen_to_be_otherwise_is_forgotten_and_nothing_later() -> None:
+def test_only_what_was_told_before_a_correction_is_forgotten() -> None:
     known = after(*ASKED, call("SubagentStart", **SUB))
     left = known.after(102.0)
     assert (left.conversation, left.subagents, MAIN in left.parts) == ("s1", {"a1": WORKING}, False)
 
 
-def test_a_clock_that_was_set_back_makes_nothing_count_for_longer() -> None:
+def test_after_a_clock_was_set_back_new_calls_still_count() -> None:
     known = take(HookState(), PROMPT, 5_000.0)
     assert says(take(known, call("Stop"), 100.0)) is WORKING
     assert says(take(known.clamped(99.0), call("Stop"), 100.0)) is WAITING

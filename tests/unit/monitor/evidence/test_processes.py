@@ -4,9 +4,9 @@ import signal
 
 import pytest
 
-from services.monitor.evidence import Evidence
 from services.monitor.evidence.hooks import HookActor
-from services.monitor.evidence.processes import SAYS_HOW_WITHIN_S, SEEN_WITHIN_S, ProcessReader
+from services.monitor.evidence.processes import DEAD_PANE_WITHIN_S, STATUS_WITHIN_S, ProcessReader
+from shared.agents.evidence import Evidence
 from shared.contract.states import Activity
 from shared.fleet import PromptDelivery
 from shared.fleet.profiles import shipped
@@ -47,7 +47,7 @@ def said(found: Evidence | None) -> tuple[Activity, str] | None:
         (None, True, Activity.DONE, "its program ended and did not say how"),
     ],
 )
-def test_an_end_is_told_with_how_it_was(status: int | None, goodbye: bool, says: Activity, why: str) -> None:
+def test_an_end_is_told_with_its_exit_status(status: int | None, goodbye: bool, says: Activity, why: str) -> None:
     assert said(reader().read(DEMO, ended(status), None, NOW, said_goodbye=goodbye)) == (says, why)
 
 
@@ -62,9 +62,9 @@ def test_an_end_is_since_it_was_first_seen() -> None:
 def test_nothing_is_concluded_before_it_is_known_how_it_ended() -> None:
     reads = reader()
     assert reads.is_ending(DEAD, None, NOW)
-    assert reads.is_ending(DEAD, None, NOW + SAYS_HOW_WITHIN_S - 0.1)
+    assert reads.is_ending(DEAD, None, NOW + STATUS_WITHIN_S - 0.1)
     assert not reads.is_ending(ended(0), None, NOW + 0.1)
-    assert not reads.is_ending(DEAD, None, NOW + SAYS_HOW_WITHIN_S), "tmux does not learn it any more"
+    assert not reads.is_ending(DEAD, None, NOW + STATUS_WITHIN_S), "tmux does not learn it any more"
 
 
 def test_what_runs_is_not_ending() -> None:
@@ -84,14 +84,14 @@ def test_a_program_that_has_just_gone_may_have_ended_well() -> None:
 def test_a_program_that_left_its_shell_behind_is_gone(goodbye: bool, says: Activity) -> None:
     reads = reader()
     assert reads.is_ending(pane(), GONE, NOW)
-    assert not reads.is_ending(pane(), GONE, NOW + SEEN_WITHIN_S)
-    found = reads.read(DEMO, pane(), GONE, NOW + SEEN_WITHIN_S, said_goodbye=goodbye)
+    assert not reads.is_ending(pane(), GONE, NOW + DEAD_PANE_WITHIN_S)
+    found = reads.read(DEMO, pane(), GONE, NOW + DEAD_PANE_WITHIN_S, said_goodbye=goodbye)
     assert said(found) == (says, "its program is gone from its pane")
     assert found is not None
     assert found.at == NOW
 
 
-def test_one_that_runs_again_has_not_ended() -> None:
+def test_a_program_that_runs_again_has_not_ended() -> None:
     reads = reader()
     assert reads.read(DEMO, pane(), GONE, NOW) is not None
     assert reads.read(DEMO, pane(), here(), NOW + 1) is None
@@ -136,22 +136,22 @@ def test_the_command_that_was_asked_for_runs(command: str, argv: list[str]) -> N
 
 
 @pytest.mark.parametrize(("command", "argv"), ANOTHER.values(), ids=ANOTHER)
-def test_another_command_is_no_answer(command: str, argv: list[str]) -> None:
+def test_another_command_is_no_sign_of_approval(command: str, argv: list[str]) -> None:
     assert asking(command, argv, NOW + 2) is None
 
 
-def test_one_that_ran_before_the_question_is_no_answer() -> None:
+def test_a_command_that_ran_before_the_question_is_no_sign_of_approval() -> None:
     assert asking("sleep 100", ["sleep", "100"], NOW - 2) is None
 
 
-def test_clocks_that_count_in_ticks_make_it_no_older_than_the_question() -> None:
+def test_a_start_that_seems_just_before_the_question_counts_as_after_it() -> None:
     found = asking("sleep 100", ["sleep", "100"], NOW - 0.1)
     assert found is not None
     assert found.at > NOW
 
 
 @pytest.mark.parametrize("command", ["", " ", "''", '"\\"'])
-def test_a_command_of_nothing_is_found_nowhere(command: str) -> None:
+def test_an_empty_command_is_never_found(command: str) -> None:
     assert asking(command, ["sleep", "100"], NOW + 2) is None
 
 
@@ -162,7 +162,7 @@ def test_the_agent_itself_is_not_the_command_that_it_was_told_of() -> None:
     assert reader(processes).read(DEMO, pane(), agent, NOW + 5, asked_for=asked_for) is None
 
 
-def test_below_a_pane_whose_program_was_not_found_it_is_found_too() -> None:
+def test_an_approved_command_is_found_below_the_pane_too() -> None:
     processes = tree((GONE.pid, 1, 0.0, ["sh"]), (77, GONE.pid, NOW + 1, ["sleep", "100"]))
     found = reader(processes).read(
         DEMO, pane(), None, NOW + 5, asked_for=HookActor(Activity.NEEDS_APPROVAL, NOW, "", "sleep 100")

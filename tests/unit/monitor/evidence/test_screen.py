@@ -28,17 +28,16 @@ def test_it_is_dated_when_it_was_first_seen() -> None:
     assert back.at == 18.0
 
 
-def test_a_screen_that_tells_nothing_is_no_evidence_and_ends_what_was() -> None:
+def test_a_screen_that_says_nothing_ends_the_evidence() -> None:
     reader = ScreenReader()
     reader.read(CLAUDE, IDLE, None, 1.0)
     assert reader.read(CLAUDE, "Loading", None, 2.0) is None
-    assert reader.sighting is None
     found = reader.read(CLAUDE, IDLE, None, 3.0)
     assert found is not None
     assert found.at == 3.0
 
 
-def test_another_dialog_is_dated_anew_and_a_moved_choice_is_not() -> None:
+def test_another_dialog_gets_a_new_date_and_a_moved_choice_does_not() -> None:
     reader = ScreenReader()
     one = reader.read(CLAUDE, ASKS.format("proceed", "❯", " "), None, 1.0)
     moved = reader.read(CLAUDE, ASKS.format("proceed", " ", "❯"), None, 2.0)
@@ -57,6 +56,5 @@ def test_a_limit_is_told_with_its_reset() -> None:
     assert found is not None
     assert (found.says, found.rule) == (Activity.LIMITED, "limit")
     assert found.why == "its weekly limit is reached, resets 1:50am (UTC)"
-    assert reader.sighting is not None
-    assert reader.sighting.groups["reset"] == "1:50am (UTC)"
-    assert reader.sighting.groups["scope"] == "weekly"
+    assert found.limit is not None
+    assert (found.limit.scope, found.limit.reset) == ("weekly", "1:50am (UTC)")

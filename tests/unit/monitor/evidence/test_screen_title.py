@@ -28,7 +28,7 @@ def test_it_is_dated_when_it_was_first_seen() -> None:
     assert (idle.says, idle.at, idle.weak) == (Activity.WAITING, 12.0, True)
 
 
-def test_a_title_that_tells_nothing_ends_what_was() -> None:
+def test_a_title_that_says_nothing_ends_the_evidence() -> None:
     reader = TitleReader()
     reader.read(CLAUDE, "⠐ Claude Code", None, 1.0)
     assert reader.read(CLAUDE, "host", None, 2.0) is None

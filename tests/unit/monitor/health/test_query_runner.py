@@ -1,4 +1,4 @@
-"""Questions beside the monitor's own work: real programs, few at once, and nothing of them is left."""
+"""Questions in worker threads: real programs, few at once, and nothing of them is left."""
 
 import json
 import os
@@ -42,17 +42,17 @@ def query(code: str, *more: str, workspace: Path = Path("/"), fork: Fork | None 
 
 
 @pytest.fixture
-def asking(tmp_path: Path) -> Iterator[QueryRunner]:
+def queries(tmp_path: Path) -> Iterator[QueryRunner]:
     made = QueryRunner(tmp_path / "peeks", lambda: None, Log("monitor"))
     yield made
     made.close()
 
 
-def result(asking: QueryRunner, key: str = "k") -> Any:
-    return wait_until(lambda: asking.take(key), f"an answer to {key}").result
+def result(queries: QueryRunner, key: str = "k") -> Any:
+    return wait_until(lambda: queries.take(key), f"an answer to {key}").result
 
 
-def left(asking: QueryRunner, tmp_path: Path) -> list[Path]:
+def left(queries: QueryRunner, tmp_path: Path) -> list[Path]:
     return list((tmp_path / "peeks").glob("*"))
 
 
@@ -67,26 +67,26 @@ def marked(directory: Path) -> list[psutil.Process]:
     return found
 
 
-def test_a_question_is_its_standard_input_and_the_answer_comes_back(asking: QueryRunner, tmp_path: Path) -> None:
+def test_a_question_is_its_standard_input_and_the_answer_comes_back(queries: QueryRunner, tmp_path: Path) -> None:
     code = "import os, sys, json; print(json.dumps([sys.stdin.read(), os.getcwd(), dict(os.environ), sys.argv[1:]]))"
-    asking.ask("k", query(code, "{scratch}/x", workspace=tmp_path, env={"WHERE": "{scratch}/home"}))
-    stdin, cwd, env, arguments = json.loads(result(asking).text)
+    queries.ask("k", query(code, "{scratch}/x", workspace=tmp_path, env={"WHERE": "{scratch}/home"}))
+    stdin, cwd, env, arguments = json.loads(result(queries).text)
     assert (stdin, cwd) == ("How is it?", str(tmp_path))
     scratch = env[MARK]
     assert (env["WHERE"], arguments) == (f"{scratch}/home", [f"{scratch}/x"])
     assert set(env) <= {"PATH", "WHERE", MARK, "LC_CTYPE"}
-    assert not left(asking, tmp_path)
-    assert asking.take("k") is None, "an answer is taken once"
+    assert not left(queries, tmp_path)
+    assert queries.take("k") is None, "an answer is taken once"
 
 
-def test_a_question_may_stand_on_the_command_line(asking: QueryRunner) -> None:
-    asking.ask(
+def test_a_question_may_be_an_argument(queries: QueryRunner) -> None:
+    queries.ask(
         "k", query("import sys; print(sys.argv[1], repr(sys.stdin.read()))", "{question}", question="{scratch}?")
     )
-    assert result(asking).text == "{scratch}? ''\n"
+    assert result(queries).text == "{scratch}? ''\n"
 
 
-def test_what_is_prepared_is_private_and_goes_over_the_agent_s_own(asking: QueryRunner, tmp_path: Path) -> None:
+def test_a_fork_s_setup_is_private_and_overrides_the_agent_s_environment(queries: QueryRunner, tmp_path: Path) -> None:
     seen: list[int] = []
 
     def prepare(original: OriginalConversation, scratch: Path) -> ForkSetup:
@@ -95,30 +95,30 @@ def test_what_is_prepared_is_private_and_goes_over_the_agent_s_own(asking: Query
         return ForkSetup({"PATH": None, "MORE": "1"}, scratch / "chat")
 
     code = "import os, sys; print(open(sys.argv[1]).read(), os.environ.get('PATH'), os.environ['MORE'])"
-    asking.ask("k", query(code, "{transcript}", fork=Fork(read, prepare)))
-    assert result(asking).text == "copied None 1\n"
+    queries.ask("k", query(code, "{transcript}", fork=Fork(read, prepare)))
+    assert result(queries).text == "copied None 1\n"
     assert seen == [0o700]
 
 
-def test_a_copy_that_can_t_be_made_is_a_failure(asking: QueryRunner, tmp_path: Path) -> None:
+def test_a_copy_that_can_t_be_made_is_a_failure(queries: QueryRunner, tmp_path: Path) -> None:
     def prepare(original: OriginalConversation, scratch: Path) -> ForkSetup:
         raise CannotAsk("there is no room")
 
-    asking.ask("k", query("", fork=Fork(read, prepare)))
-    assert result(asking) == ForkFailed("there is no room")
-    assert not left(asking, tmp_path)
+    queries.ask("k", query("", fork=Fork(read, prepare)))
+    assert result(queries) == ForkFailed("there is no room")
+    assert not left(queries, tmp_path)
 
 
-def test_a_program_that_is_not_there_is_a_failure(asking: QueryRunner) -> None:
-    asking.ask("k", query("", argv=["/nowhere/claude"]))
-    failed = result(asking)
+def test_a_program_that_is_not_there_is_a_failure(queries: QueryRunner) -> None:
+    queries.ask("k", query("", argv=["/nowhere/claude"]))
+    failed = result(queries)
     assert isinstance(failed, ForkFailed)
     assert "/nowhere/claude" in failed.reason
 
 
-def test_a_program_that_says_nothing_is_a_failure(asking: QueryRunner) -> None:
-    asking.ask("k", query("import sys; sys.exit(3)"))
-    assert result(asking) == ForkFailed(f"{Path(sys.executable).name} ended with status 3 and said nothing")
+def test_a_program_that_says_nothing_is_a_failure(queries: QueryRunner) -> None:
+    queries.ask("k", query("import sys; sys.exit(3)"))
+    assert result(queries) == ForkFailed(f"{Path(sys.executable).name} ended with status 3 and said nothing")
 
 
 SLEEPS = "import time; time.sleep(600)"
@@ -130,35 +130,35 @@ STUBBORN = (
 
 
 def test_no_answer_in_time_ends_the_whole_group(
-    asking: QueryRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    queries: QueryRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "GOES_WITHIN_S", 0.2)
-    asking.ask("k", query(STUBBORN, timeout_s=1.0))
+    queries.ask("k", query(STUBBORN, timeout_s=1.0))
     wait_until(lambda: len(marked(tmp_path)) == 2, "it and its child")
-    assert result(asking) == ForkSilent()
+    assert result(queries) == ForkSilent()
     wait_until(lambda: not marked(tmp_path), "the end of both")
-    assert not left(asking, tmp_path)
+    assert not left(queries, tmp_path)
 
 
-def test_a_child_that_stays_behind_holds_nothing_up(asking: QueryRunner, tmp_path: Path) -> None:
+def test_a_child_that_stays_behind_delays_no_answer(queries: QueryRunner, tmp_path: Path) -> None:
     """It holds the pipe open; what the program itself said is the answer."""
     code = (
         "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); print('so')"
     )
     began = time.monotonic()
-    asking.ask("k", query(code))
-    assert result(asking).text == "so\n"
+    queries.ask("k", query(code))
+    assert result(queries).text == "so\n"
     assert time.monotonic() - began < 10
     wait_until(lambda: not marked(tmp_path), "its end")
 
 
-def test_who_is_cancelled_ends_at_once_and_gives_no_answer(asking: QueryRunner, tmp_path: Path) -> None:
-    asking.ask("k", query("import time; time.sleep(600)", timeout_s=600))
+def test_a_cancelled_question_ends_at_once_without_an_answer(queries: QueryRunner, tmp_path: Path) -> None:
+    queries.ask("k", query("import time; time.sleep(600)", timeout_s=600))
     wait_until(lambda: marked(tmp_path), "it runs")
-    asking.cancel("k")
-    assert not asking.is_asking("k")
-    wait_until(lambda: not marked(tmp_path) and not left(asking, tmp_path), "its end")
-    assert asking.take("k") is None
+    queries.cancel("k")
+    assert not queries.is_asking("k")
+    wait_until(lambda: not marked(tmp_path) and not left(queries, tmp_path), "its end")
+    assert queries.take("k") is None
 
 
 ALONE = """
@@ -172,46 +172,46 @@ print("alone")
 """
 
 
-def test_few_run_at_once_and_people_are_first_in_line(tmp_path: Path) -> None:
+def test_few_questions_run_at_once_and_those_of_people_come_first(tmp_path: Path) -> None:
     ready = threading.Event()
-    asking = QueryRunner(tmp_path / "peeks", ready.set, Log("monitor"), at_once=1)
+    queries = QueryRunner(tmp_path / "peeks", ready.set, Log("monitor"), at_once=1)
     places = [str(tmp_path / "busy"), str(tmp_path / "order")]
     try:
         for key in "abc":
-            asking.ask(key, query(ALONE, key, *places))
-        asking.ask("d", query(ALONE, "d", *places), soon=True)
-        asking.cancel("b")
-        assert [result(asking, key) for key in "adc"] == [ForkAnswer("alone\n")] * 3
+            queries.ask(key, query(ALONE, key, *places))
+        queries.ask("d", query(ALONE, "d", *places), soon=True)
+        queries.cancel("b")
+        assert [result(queries, key) for key in "adc"] == [ForkAnswer("alone\n")] * 3
         assert (tmp_path / "order").read_text() == "adc"
         assert ready.is_set()
     finally:
-        asking.close()
+        queries.close()
 
 
-def test_a_flood_is_kept_within_bounds(asking: QueryRunner) -> None:
-    asking.ask("k", query("import sys\nfor _ in range(50): sys.stdout.write('x' * 100_000)"))
-    assert len(result(asking).text) == AT_MOST_BYTES
+def test_a_flood_of_output_is_cut(queries: QueryRunner) -> None:
+    queries.ask("k", query("import sys\nfor _ in range(50): sys.stdout.write('x' * 100_000)"))
+    assert len(result(queries).text) == AT_MOST_BYTES
 
 
-def test_who_will_only_wait_is_ended(asking: QueryRunner, tmp_path: Path) -> None:
+def test_a_program_that_can_only_wait_is_ended(queries: QueryRunner, tmp_path: Path) -> None:
     fork = Fork(
         lambda ended: ForkFailed(f"{ended.status} {ended.err}"), is_hopeless=lambda complaints: "limit" in complaints
     )
-    asking.ask(
+    queries.ask(
         "k", query(f"import sys; print('limit', file=sys.stderr, flush=True); {SLEEPS}", fork=fork, timeout_s=600)
     )
-    assert result(asking) == ForkFailed("None limit\n")
+    assert result(queries) == ForkFailed("None limit\n")
     assert not marked(tmp_path)
 
 
-def test_the_last_complaints_count(asking: QueryRunner) -> None:
+def test_the_last_lines_of_errors_are_kept(queries: QueryRunner) -> None:
     fork = Fork(lambda ended: ForkFailed(f"{len(ended.err)} {ended.err[-4:]}"))
     code = "import sys\nfor _ in range(50): sys.stderr.write('x' * 100_000)\nsys.stderr.write('last')"
-    asking.ask("k", query(code, fork=fork))
-    assert result(asking) == ForkFailed(f"{LAST_BYTES} last")
+    queries.ask("k", query(code, fork=fork))
+    assert result(queries) == ForkFailed(f"{LAST_BYTES} last")
 
 
-def test_what_an_earlier_monitor_left_is_ended_and_removed(tmp_path: Path) -> None:
+def test_programs_and_files_of_a_killed_monitor_are_removed(tmp_path: Path) -> None:
     directory = tmp_path / "peeks"
     (directory / "old").mkdir(parents=True)
     (directory / "old" / "copy.db").write_text("much")
@@ -231,6 +231,6 @@ def test_what_an_earlier_monitor_left_is_ended_and_removed(tmp_path: Path) -> No
             process.wait()
 
 
-def test_there_need_be_nothing_to_tidy(tmp_path: Path) -> None:
+def test_tidying_an_absent_directory_is_fine(tmp_path: Path) -> None:
     QueryRunner(tmp_path / "peeks", lambda: None, Log("monitor")).tidy()
     assert not (tmp_path / "peeks").exists()

@@ -1,4 +1,4 @@
-"""What a copy is asked, and what is made of answers as models give them."""
+"""What a copy is asked, and how answers are read as models give them."""
 
 import json
 from typing import Any
@@ -60,11 +60,11 @@ def test_an_answer_is_found_however_it_is_wrapped(text: str) -> None:
         "{" * 100_000 + '"state":',
     ],
 )
-def test_what_is_no_answer_is_none(text: str) -> None:
+def test_a_text_without_an_answer_gives_none(text: str) -> None:
     assert read_answer(text) is None
 
 
-def test_an_object_of_the_program_comes_before_the_text() -> None:
+def test_a_structured_answer_comes_before_the_text() -> None:
     assert read_answer('{"state": "working"}', OBJECT) == BLOCKED
     for odd in (None, "finished", [OBJECT], {"state": 7}, {}):
         assert read_answer(PLAIN, odd) == BLOCKED
@@ -92,12 +92,12 @@ def test_a_summary_is_short() -> None:
 
 
 @given(st.text(alphabet='{}[]":,\\state finished0\n', max_size=300))
-def test_whatever_is_said_is_an_answer_or_none(text: str) -> None:
+def test_any_text_gives_an_answer_or_none(text: str) -> None:
     answer = read_answer(text)
     assert answer is None or (answer.state in WorkState and len(answer.summary) <= SUMMARY_CHARACTERS)
 
 
-def test_the_form_is_what_is_read() -> None:
+def test_the_schema_fits_what_is_read() -> None:
     schema = json.loads(SCHEMA)
     jsonschema.validate(OBJECT, schema)
     for state in WorkState:
@@ -114,7 +114,7 @@ def test_the_usual_question_says_all_that_a_copy_must_know() -> None:
         assert words in usual
 
 
-def test_a_question_of_one_s_own_demands_no_form() -> None:
+def test_a_person_s_own_question_asks_for_no_form() -> None:
     own = question_for("Which file?")
     assert own.startswith(SIDE_QUESTION)
     assert own.endswith("\n\nWhich file?")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from services.monitor.evidence import Evidence, EvidenceSource, LimitStatement
 from services.monitor.limits.claims import LimitClaim, claim_in
+from shared.agents.evidence import Evidence, EvidenceSource, LimitStatement
 from shared.contract.states import Activity
 
 SAID = datetime(2026, 11, 16, 16, 23, 16, tzinfo=UTC).timestamp()
@@ -35,12 +35,12 @@ def test_a_transcript_that_has_the_second_says_it() -> None:
     assert (claim.resets_at, claim.exact_to_s, claim.continues) == (RESET + 16, 1, True)
 
 
-def test_who_called_the_continuation_off_does_not_continue() -> None:
+def test_a_cancelled_continuation_is_none() -> None:
     off = f"{BANNER} · {AUTO} · Automatic continue cancelled · /rate-limit-options to re-arm"
     assert not made(said(EvidenceSource.TRANSCRIPT, off), said(EvidenceSource.SCREEN, continues="6:23pm")).continues
 
 
-def test_a_rule_of_ones_own_tells_by_its_groups() -> None:
+def test_the_groups_of_a_users_own_rule_count() -> None:
     claim = made(said(EvidenceSource.SCREEN, "its team has no budget left", scope="team", reset="9:00pm"))
     assert (claim.scope, claim.resets_at) == ("team", datetime(2026, 11, 16, 21, 0, tzinfo=UTC).timestamp())
 
@@ -67,7 +67,7 @@ def test_what_says_nothing_of_a_limit_is_no_claim() -> None:
 
 
 @pytest.mark.parametrize("epoch", [-1.0, 0.0, 1e300, float("nan"), float("inf")])
-def test_a_moment_that_is_none_is_passed_over(epoch: float) -> None:
+def test_an_impossible_reset_time_is_passed_over(epoch: float) -> None:
     assert made(said(resets_at=epoch)).resets_at == RESET
 
 

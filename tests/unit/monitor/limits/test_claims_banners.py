@@ -138,7 +138,7 @@ def test_a_sentence_may_be_broken_over_lines(sentence: str, seed: int) -> None:
         *["Usage limit reset · Continuing automatically", f"{FIVE_HOUR}\nUsage limit reset · Continuing automatically"],
     ],
 )
-def test_what_speaks_of_no_limit_that_holds_is_none(sentence: str) -> None:
+def test_a_sentence_without_a_current_limit_is_no_banner(sentence: str) -> None:
     assert read(sentence) is None
 
 

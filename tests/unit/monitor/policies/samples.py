@@ -1,4 +1,4 @@
-"""Sights for the tests of policies: what matters is said, the rest is as it mostly is."""
+"""Observations and claims for the tests of policies: what matters is said, the rest is as it mostly is."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +12,7 @@ from shared.fleet import Agent
 NOW = 1_900_000_000.0
 
 
-def sight(status: Activity = Activity.WAITING, since: float = NOW - 100, **more: Any) -> AgentObservation:
+def observation(status: Activity = Activity.WAITING, since: float = NOW - 100, **more: Any) -> AgentObservation:
     known: dict[str, Any] = {
         "agent": "builder",
         "spawn": "s1",
@@ -21,7 +21,7 @@ def sight(status: Activity = Activity.WAITING, since: float = NOW - 100, **more:
         "declared": Agent(prompt="build"),
         "account": "acme",
         "conversation": "c1",
-        "draws": True,
+        "paints": True,
     }
     return AgentObservation(status=status, since=since, **{**known, **more})
 
@@ -30,20 +30,20 @@ def claim(resets_at: float | None = NOW + 600, at: float = NOW - 10, **more: Any
     return LimitClaim(at, **{"scope": "session", "resets_at": resets_at, "exact_to_s": 60.0, "said": "limit", **more})
 
 
-def reply(errand: str, *, ok: bool = True) -> dict[str, Reply]:
+def reply(command_id: str, *, ok: bool = True) -> dict[str, Reply]:
     said = "builder has the text" if ok else "the agent works by now"
     when = datetime.fromtimestamp(NOW, UTC)
-    return {errand: Reply(id=errand, verb="send", ok=ok, said=said, by="spawner", time=when)}
+    return {command_id: Reply(id=command_id, verb="send", ok=ok, said=said, by="spawner", time=when)}
 
 
 def kinds(outcome: PolicyOutcome[Any]) -> list[str]:
-    return [event.kind for event in outcome.tells]
+    return [event.kind for event in outcome.events]
 
 
 def verbs(outcome: PolicyOutcome[Any]) -> list[str]:
-    return [command.verb for command, _ in outcome.asks]
+    return [command.verb for command, _ in outcome.commands]
 
 
 def only(outcome: PolicyOutcome[Any]) -> Command:
-    ((command, _),) = outcome.asks
+    ((command, _),) = outcome.commands
     return command

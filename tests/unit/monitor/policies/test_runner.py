@@ -1,4 +1,4 @@
-"""What the monitor asks of the spawner, and tells, as the policies of several agents want it."""
+"""Which commands the monitor sends, and which events it emits, as the policies of several agents want it."""
 
 from datetime import timedelta
 from typing import Any
@@ -60,7 +60,7 @@ def hit(world: World, *agents: str, screen: str | None = None) -> Turn:
     return world.turn(after=2)
 
 
-def test_a_limit_parks_its_account_and_is_told_with_who_else_is_left_alone(fleet: World) -> None:
+def test_a_limit_parks_its_account_and_its_event_names_the_others_it_concerns(fleet: World) -> None:
     turn = hit(fleet, "builder")
     (event,) = [event for event, _ in turn.emitted if isinstance(event, LimitHit)]
     assert (event.agent, event.account, event.parked) == ("builder", "acme", ["tester"])
@@ -70,7 +70,7 @@ def test_a_limit_parks_its_account_and_is_told_with_who_else_is_left_alone(fleet
     assert asked(fleet.turn(after=60), Park) == [], "asked once"
 
 
-def test_nobody_on_the_account_is_woken_and_then_again(fleet: World) -> None:
+def test_no_agent_of_a_limited_account_is_woken_until_the_limit_is_over(fleet: World) -> None:
     hit(fleet, "builder")
     assert asked(fleet.turn(after=120)) == []
     explained = fleet.explains("tester").result["plans"]
@@ -85,7 +85,7 @@ def test_nobody_on_the_account_is_woken_and_then_again(fleet: World) -> None:
     assert [getattr(each, "text", "") for each in woken] == ["Look for new work."]
 
 
-def test_last_words_that_no_calendar_has_cost_nobody_else_anything(fleet: World) -> None:
+def test_a_promise_of_an_impossible_time_breaks_nothing(fleet: World) -> None:
     for words in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"):
         fleet.calls_a_hook("Stop", last_assistant_message=f"WAITING-UNTIL: {words}")
         for after in (1, 100_000):
@@ -93,7 +93,7 @@ def test_last_words_that_no_calendar_has_cost_nobody_else_anything(fleet: World)
             assert turn.trouble == ""
 
 
-def test_who_lost_its_program_while_it_was_limited_is_healed_after_that(fleet: World) -> None:
+def test_an_agent_that_lost_its_program_while_limited_is_restarted_after_the_limit(fleet: World) -> None:
     hit(fleet, "builder")
     fleet.writes(builder=record(drifts=["wrong_backend"]))
     assert asked(fleet.turn(after=300), Restart) == []
@@ -112,7 +112,7 @@ def test_a_restart_that_was_refused_is_asked_for_again(fleet: World) -> None:
     assert first.id != second.id
 
 
-def test_siblings_go_on_one_after_the_other_and_the_account_is_free_then(fleet: World) -> None:
+def test_two_limited_agents_of_an_account_are_resumed_one_after_the_other(fleet: World) -> None:
     fleet.declare({name: {**each, "wake": None} for name, each in AGENTS.items()})
     hit(fleet, "builder", "tester")
     fleet.now = START + timedelta(seconds=611)
@@ -126,7 +126,7 @@ def test_siblings_go_on_one_after_the_other_and_the_account_is_free_then(fleet: 
     assert (getattr(first, "agent", ""), getattr(second, "agent", "")) == ("builder", "tester")
 
 
-def test_who_goes_on_before_its_time_frees_the_account(fleet: World) -> None:
+def test_an_agent_that_goes_on_before_the_reset_unparks_its_account(fleet: World) -> None:
     fleet.declare({name: {**each, "wake": None} for name, each in AGENTS.items()})
     hit(fleet, "builder")
     fleet.shows("builder", WORKS)
@@ -136,7 +136,7 @@ def test_who_goes_on_before_its_time_frees_the_account(fleet: World) -> None:
     assert [type(each) for each in turn.outgoing] == [Unpark]
 
 
-def test_a_monitor_that_restarts_asks_nothing_twice(fleet: World) -> None:
+def test_a_restarted_monitor_sends_no_command_twice(fleet: World) -> None:
     hit(fleet, "builder")
     fleet.restarts()
     turn = fleet.turn(after=2)
@@ -148,7 +148,7 @@ def test_a_monitor_that_restarts_asks_nothing_twice(fleet: World) -> None:
     assert send.id
 
 
-def test_a_turn_that_was_not_kept_is_done_again_with_the_same_id(fleet: World) -> None:
+def test_a_turn_that_was_not_committed_sends_the_same_command_id_again(fleet: World) -> None:
     hit(fleet, "builder")
     fleet.now = START + timedelta(seconds=611)
     lost = fleet.turn(after=1, commits=False)
@@ -157,22 +157,22 @@ def test_a_turn_that_was_not_kept_is_done_again_with_the_same_id(fleet: World) -
     assert ids[0] == ids[1] != []
 
 
-def test_what_is_remembered_of_one_that_is_gone_is_forgotten_when_its_limit_is_over(fleet: World) -> None:
+def test_an_agent_that_is_gone_is_forgotten_when_its_limit_is_over(fleet: World) -> None:
     hit(fleet, "builder")
     fleet.declare({"tester": AGENTS["tester"]})
     del fleet.tmux.panes["builder"]
     fleet.turn(after=5)
-    assert "care:builder" in fleet.memory, "its account is limited still"
+    assert "policy:builder" in fleet.memory, "its account is limited still"
     turn = fleet.turn(after=700)
     assert ("builder", "limit_lifted") in told(turn), "so that no record tells of it for ever"
-    assert "care:builder" not in fleet.memory
+    assert "policy:builder" not in fleet.memory
 
 
 def test_an_agent_that_may_come_back_is_remembered(fleet: World) -> None:
     hit(fleet, "builder")
     del fleet.tmux.panes["builder"]
     fleet.turn(after=700)
-    assert "care:builder" in fleet.memory
+    assert "policy:builder" in fleet.memory
     fleet.runs("builder", WAITS, "s3")
     fleet.writes(builder=record(spawn="s3"))
     fleet.turn(after=1)
@@ -193,6 +193,6 @@ def test_a_warning_is_told_once_for_an_account(fleet: World) -> None:
     assert ("builder", "limit_near") in told(fleet.turn())
 
 
-def test_a_screen_that_only_quotes_a_limit_is_none(fleet: World) -> None:
+def test_a_screen_that_only_quotes_a_limit_shows_none(fleet: World) -> None:
     fleet.shows("builder", f"> heard: ! usage limit reached · resets 00:10:00 (UTC)\n{RULE[:5]}\n{BOX}{FOOT}")
     assert told(fleet.turn(after=5)) == []

@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from services.monitor.evidence import Evidence, EvidenceSource, LimitStatement
-from services.monitor.evidence.hooks import HookState, take
+from services.monitor.evidence.hooks import HOOKS, HookMemory, HookState, take
 from shared.agents.claude.activity import ClaudeActivity
 from shared.agents.codex.activity import CodexActivity
 from shared.agents.demo.activity import DemoActivity
+from shared.agents.evidence import Evidence, EvidenceSource, LimitStatement
 from shared.agents.gemini.activity import GeminiActivity
 from shared.agents.last_words import promise_in, promised, trouble_in
 from shared.agents.opencode.activity import OpencodeActivity
@@ -79,7 +79,7 @@ def hooked(*calls: dict[str, Any]) -> HookState:
     known = HookState()
     for second, call in enumerate(calls):
         known = take(known, {"session_id": "c1", **call}, AT.timestamp() + second)
-    return HookState.read(json.loads(json.dumps(known.document())))
+    return HOOKS.load(json.loads(json.dumps(HOOKS.dump(HookMemory("s1", known))))).state
 
 
 def stops(error: str, said: str = "") -> dict[str, Any]:

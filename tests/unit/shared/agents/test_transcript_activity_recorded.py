@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.monitor.evidence import Evidence
 from shared.agents.claude import live_file
+from shared.agents.evidence import Evidence
 from shared.agents.opencode import activity as opencode
 from shared.agents.transcript_activity import READINGS
 from shared.contract.states import Activity

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.monitor.evidence import Evidence, EvidenceSource
 from shared.agents.claude.activity import ClaudeActivity
+from shared.agents.evidence import Evidence, EvidenceSource
 from shared.contract.states import Activity
 
 SAMPLES = Path(__file__).parents[4] / "samples" / "transcripts" / "claude-2.1.197"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from services.monitor.evidence import EvidenceSource
 from shared.agents.claude import live_file
 from shared.agents.claude.live_file import UNREADABLE_AT_MOST, LiveFileReader, claim_of
+from shared.agents.evidence import EvidenceSource
 from shared.contract.states import Activity
 from shared.system.processes import Process
 

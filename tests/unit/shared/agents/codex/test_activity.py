@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.monitor.evidence import Evidence
 from shared.agents.codex.activity import CodexActivity
+from shared.agents.evidence import Evidence
 from shared.contract.states import Activity
 
 SAMPLES = Path(__file__).parents[4] / "samples" / "transcripts" / "codex-0.166.0"

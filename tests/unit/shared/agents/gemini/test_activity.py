@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from services.monitor.evidence import Evidence
+from shared.agents.evidence import Evidence
 from shared.agents.transcript_activity import READINGS
 from shared.contract.states import Activity
 

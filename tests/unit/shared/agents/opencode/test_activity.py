@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from services.monitor.evidence import Evidence
+from shared.agents.evidence import Evidence
 from shared.agents.opencode import activity
 from shared.agents.opencode.activity import OpencodeActivityReader, claim_of
 from shared.agents.transcript_activity import reader_for
