@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from shared.client.presence import QuietLog
-from shared.contract.commands import WAITS_AT_MOST_S, AgentCommand, Command, Reply
+from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, AgentCommand, Command, Reply
 from shared.contract.ids import new_id
 from shared.contract.services import SERVICES
 from shared.contract.topics import COMMAND, REPLY
@@ -44,7 +44,7 @@ def ask(
             " there, then run `muster down` and `muster up`"
         )
     command_id = new_id()
-    expires = datetime.now(UTC) + timedelta(seconds=WAITS_AT_MOST_S)
+    expires = datetime.now(UTC) + timedelta(seconds=COMMAND_EXPIRES_AFTER_S)
     command = command.model_copy(update={"id": command_id, "expires": expires})
     asking = _Asking(fleet, command, command_id, time.monotonic() + wait_s, on_wait)
     reached = asking.through_broker()

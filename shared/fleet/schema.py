@@ -15,11 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema
-
 from shared.fleet.declaration import AgentKind, Declaration
 from shared.fleet.section import Section
-from shared.generated import publish
+from shared.generated import UntitledFields, publish
 
 FILE = Path(__file__).parents[2] / "docs" / "fleet.schema.json"
 DIALECT = "http://json-schema.org/draft-07/schema#"
@@ -41,13 +39,7 @@ RULES: Mapping[str, Schema] = {
 """What the models check in code, by the name of the model."""
 
 
-class _Plain(GenerateJsonSchema):
-    """Keys are called what they are called: a title that repeats the name is noise."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        del schema
-        return False
-
+class _Described(UntitledFields):
     def model_schema(self, schema: Any) -> Schema:
         """With what stands below each key. Pydantic could read that itself, but only at each start of each service."""
         made = super().model_schema(schema)
@@ -75,7 +67,7 @@ def _said_in(section: type[Section]) -> Iterator[tuple[str, str]]:
 
 
 def schema() -> Schema:
-    made = Declaration.model_json_schema(schema_generator=_Plain, ref_template="#/definitions/{model}")
+    made = Declaration.model_json_schema(schema_generator=_Described, ref_template="#/definitions/{model}")
     definitions = {name: _readable(found) for name, found in sorted(made.pop("$defs").items())}
     for name, found in definitions.items():
         found["title"] = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()

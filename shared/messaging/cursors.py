@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.contract.envelope import Envelope
-from shared.contract.topics import MalformedDocument, Space, Topic, locate, read_numbers
+from shared.contract.topics import MalformedDocument, Space, Topic, locate, read_position
 from shared.messaging.journal import Journal, JournalEntry
 from shared.system.log import Log
 
@@ -176,7 +176,7 @@ class EventReader:
             one = NumberedEvent(envelope.source, envelope.epoch, envelope.seq, ReceivedEvent(host, row, envelope))
         except MalformedDocument as error:
             self._log.warning("passed over a malformed event", topic=message.topic, reason=str(error))
-            numbers = read_numbers(payload)
+            numbers = read_position(payload)
             if numbers is None:
                 return None
             one = NumberedEvent(*numbers, event=None)

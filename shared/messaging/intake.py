@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from shared.contract.commands import MAX_PAYLOAD, VERBS, WAITS_AT_MOST_S, Command, Reply
+from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, MAX_PAYLOAD, VERBS, Command, Reply
 from shared.contract.ids import is_id, new_id
 from shared.contract.services import SERVICES
 from shared.contract.states import Presence
-from shared.contract.topics import COMMAND, FRONT_DESK, REPLY, SERVICE_STATE, Space, Topic, first_fault, locate
+from shared.contract.topics import COMMAND, DEFAULT_OWNER, REPLY, SERVICE_STATE, Space, Topic, first_fault, locate
 from shared.messaging.bus import Bus
 from shared.messaging.cursors import LocatedMessage
 from shared.messaging.inbox import MessageArrived
@@ -51,7 +51,7 @@ class CommandIntake:
     def __init__(self, space: Space, service: str) -> None:
         self._space = space
         self._service = service
-        self._front = service == FRONT_DESK
+        self._front = service == DEFAULT_OWNER
 
     @property
     def subscriptions(self) -> list[str]:
@@ -64,7 +64,7 @@ class CommandIntake:
     ) -> Request | RefusedCommand | None:
         """Make a request of a message; None when it is another service's to answer."""
         kind = VERBS.get(verb)
-        owner = kind.owner if kind else FRONT_DESK
+        owner = kind.owner if kind else DEFAULT_OWNER
         if owner not in (self._service, "*"):
             return None
         if not message.payload:
@@ -85,7 +85,7 @@ class CommandIntake:
                 return self._refuse(message, verb, fault, now)
             return None
         asked = now.timestamp() - waited_s
-        expires = command.expires.timestamp() if command.expires else asked + WAITS_AT_MOST_S
+        expires = command.expires.timestamp() if command.expires else asked + COMMAND_EXPIRES_AFTER_S
         command_id = command.id or new_id()
         return Request(
             id=command_id,
@@ -147,7 +147,7 @@ def request_of(space: Space, command: Command, asked: float) -> Request:
         payload=command.model_dump_json(exclude_none=True).encode(),
         reply_to=command.reply_to or REPLY.name(space, command=command.id),
         asked=asked,
-        expires=command.expires.timestamp() if command.expires else asked + WAITS_AT_MOST_S,
+        expires=command.expires.timestamp() if command.expires else asked + COMMAND_EXPIRES_AFTER_S,
         agent=command.concerns(),
     )
 

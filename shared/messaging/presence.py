@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.contract.states import Presence, ServiceState
-from shared.contract.topics import SERVICE_STATE, MalformedDocument, read_numbers
+from shared.contract.topics import SERVICE_STATE, MalformedDocument, read_position
 from shared.contract.writer import DocumentWriter
 from shared.messaging.bus import Bus, Will
 from shared.messaging.inbox import MessageArrived
@@ -58,7 +58,7 @@ class OwnPresence:
 
     def is_another(self, message: MessageArrived, state: ServiceState) -> bool:
         """Whether a state on our topic comes from another journal than ours: two fleets have one host id."""
-        other = read_numbers(message.payload)
+        other = read_position(message.payload)
         return other is not None and other[1] != self._teller.epoch and state.status is not Presence.OFFLINE
 
     def read(self, message: MessageArrived) -> ServiceState | None:

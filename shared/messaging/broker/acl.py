@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from shared.contract.commands import VERBS, Replay
 from shared.contract.services import PEOPLE, SERVICES
-from shared.contract.topics import COMMAND, EVERY_SERVICE, FRONT_DESK, TOPICS, Space
+from shared.contract.topics import COMMAND, DEFAULT_OWNER, EVERY_SERVICE, TOPICS, Space
 
 ANY_HOST = "+"
 
@@ -40,7 +40,7 @@ def _writes(name: str, space: Space) -> Iterator[str]:
     for verb, command in VERBS.items():
         if name in command.askers:
             yield COMMAND.filter(space, verb=verb)
-    if name == FRONT_DESK:
+    if name == DEFAULT_OWNER:
         yield COMMAND.filter(space)  # it clears commands that somebody retained
 
 

@@ -9,7 +9,7 @@ import pytest
 from services.reconciler import classification as table
 from services.reconciler.classification import Drift
 from services.reconciler.reporting import GRACE, PATIENCE, Explanations
-from shared.contract.commands import WAITS_AT_MOST_S, Stop
+from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, Stop
 from shared.contract.events.lifecycle import AgentSpawned
 from shared.contract.topics import Space
 from shared.messaging.journal import Journal
@@ -90,7 +90,7 @@ def test_a_command_that_nobody_carries_out_explains_nothing_for_long(host: Host)
 
 def test_a_command_that_has_expired_explains_nothing(host: Host) -> None:
     host.asked("builder", answered=False)
-    host.now += timedelta(seconds=WAITS_AT_MOST_S + 1)
+    host.now += timedelta(seconds=COMMAND_EXPIRES_AFTER_S + 1)
     assert host.waits() == ""
 
 

@@ -20,9 +20,9 @@ from shared.contract.topics import (
     AGENT_LIFECYCLE,
     AGENT_STATE,
     COMMAND,
+    DEFAULT_OWNER,
     EVENTS,
     EVERY_SERVICE,
-    FRONT_DESK,
     REPLY,
     SERVICE_STATE,
     STATES,
@@ -140,7 +140,7 @@ def test_who_may_write_exists() -> None:
     assert "viewer" not in {writer for row in TOPICS for writer in row.writers}
     assert "operator" in COMMAND.writers
     assert "operator" not in REPLY.writers
-    assert FRONT_DESK in SERVICES
+    assert DEFAULT_OWNER in SERVICES
 
 
 def test_a_family_is_the_middle_of_a_type() -> None:

@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from paho.mqtt.client import topic_matches_sub
 
-from shared.contract.commands import MAX_PAYLOAD, VERBS, WAITS_AT_MOST_S, Reply
+from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, MAX_PAYLOAD, VERBS, Reply
 from shared.contract.ids import is_id
 from shared.contract.services import SERVICES
 from shared.contract.states import AgentState, Desired, Presence, ServiceState, Status
-from shared.contract.topics import AGENT_DRIFT, AGENT_STATE, FRONT_DESK, SERVICE_STATE, Space
+from shared.contract.topics import AGENT_DRIFT, AGENT_STATE, DEFAULT_OWNER, SERVICE_STATE, Space
 from shared.contract.writer import DocumentWriter
 from shared.messaging.cursors import LocatedMessage
 from shared.messaging.inbox import MessageArrived
@@ -77,7 +77,7 @@ def test_a_command_becomes_a_request() -> None:
         payload=body,
         reply_to="muster/box/reply/c1",
         asked=NOW.timestamp(),
-        expires=NOW.timestamp() + WAITS_AT_MOST_S,
+        expires=NOW.timestamp() + COMMAND_EXPIRES_AFTER_S,
         agent="builder",
         delivery=None,
     )
@@ -101,7 +101,7 @@ def test_a_reply_may_be_wanted_elsewhere_below_reply() -> None:
 
 def test_the_time_it_waited_counts_towards_its_end() -> None:
     request = accepted(command({"agent": "a"}), waited_s=50.0)
-    assert (request.asked, request.expires) == (NOW.timestamp() - 50, NOW.timestamp() + WAITS_AT_MOST_S - 50)
+    assert (request.asked, request.expires) == (NOW.timestamp() - 50, NOW.timestamp() + COMMAND_EXPIRES_AFTER_S - 50)
 
 
 @pytest.mark.parametrize("away", [timedelta(days=-1), timedelta(seconds=1), timedelta(days=9)])
@@ -122,7 +122,7 @@ def test_every_verb_is_heard_by_its_owner() -> None:
         owners = SERVICES if kind.owner == "*" else (kind.owner,)
         topic = f"muster/box/command/{verb}"
         heard = {s for s, desk in DESKS.items() if any(topic_matches_sub(name, topic) for name in desk.subscriptions)}
-        assert heard == {*owners, FRONT_DESK}
+        assert heard == {*owners, DEFAULT_OWNER}
 
 
 def test_the_trace_of_a_cleared_message_is_nothing() -> None:
@@ -437,7 +437,7 @@ def test_what_comes_before_the_echo_of_our_greeting_may_have_waited(rig: Rig) ->
     ages = {
         request.id: rig.journal.requests.open()[-1].asked - request.asked for request in rig.journal.requests.open()
     }
-    assert list(waits.values()) == [WAITS_AT_MOST_S] * 3
+    assert list(waits.values()) == [COMMAND_EXPIRES_AFTER_S] * 3
     assert ages["old"] > 900
     assert ages["old2"] > 900
     assert ages["new"] == 0
