@@ -94,7 +94,7 @@ class TurnDriver:
         for effect in turn.effects:
             self.handlers[effect.kind].run(effect.payload)
             with self.journal.transaction() as transaction:
-                transaction.settle(effect)
+                transaction.remove_effect(effect)
 
 
 def received(writer: DocumentWriter, event: Event, *, seq: int, time: datetime) -> ReceivedEvent:

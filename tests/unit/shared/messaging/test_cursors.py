@@ -19,8 +19,8 @@ from shared.contract.events.lifecycle import AgentGaveUp
 from shared.contract.topics import AGENT_DRIFT, AGENT_LIFECYCLE, Space, Topic, locate
 from shared.contract.writer import DocumentWriter
 from shared.messaging.cursors import (
-    ASKS_AGAIN_AFTER_S,
-    ASKS_AT_MOST,
+    MOST_REPLAYS,
+    REPLAY_REPEATED_AFTER_S,
     EventReader,
     LocatedMessage,
     NewEvents,
@@ -185,7 +185,7 @@ def test_a_journal_of_many_pages_is_read_to_its_end(rig: Rig, monkeypatch: pytes
 def test_a_reader_that_was_away_for_long_takes_several_turns(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = rig.journal.entries
     monkeypatch.setattr(rig.journal, "entries", lambda source, after: entries(source, after, limit=2))
-    monkeypatch.setattr("shared.messaging.cursors.AT_A_TIME", 3)
+    monkeypatch.setattr("shared.messaging.cursors.EVENTS_PER_TURN", 3)
     for service in ("spawner", "reconciler") * 5:
         rig.tell(service)
     turns = 1
@@ -338,31 +338,31 @@ def test_a_gap_of_another_host_is_asked_for(rig: Rig) -> None:
 
 def test_a_gap_is_not_asked_for_again_at_once(rig: Rig) -> None:
     rig.hear(message(1), message(3), now=10.0)
-    rig.hear(message(4), now=10.0 + ASKS_AGAIN_AFTER_S - 0.1)
+    rig.hear(message(4), now=10.0 + REPLAY_REPEATED_AFTER_S - 0.1)
     assert len(rig.asks) == 1
-    rig.hear(message(5), now=10.0 + ASKS_AGAIN_AFTER_S)
+    rig.hear(message(5), now=10.0 + REPLAY_REPEATED_AFTER_S)
     assert rig.asks == [ReplayRequest("far", "spawner", "e1", 1)] * 2
 
 
 def test_a_gap_that_nobody_can_close_is_given_up(rig: Rig) -> None:
     rig.hear(message(1))
-    for attempt in range(ASKS_AT_MOST):
-        rig.hear(message(3), now=attempt * ASKS_AGAIN_AFTER_S)
-    assert (far(rig), len(rig.asks)) == ([1], ASKS_AT_MOST)
-    rig.hear(message(3), now=ASKS_AT_MOST * ASKS_AGAIN_AFTER_S)
-    assert (far(rig), len(rig.asks)) == ([1, 3], ASKS_AT_MOST)
+    for attempt in range(MOST_REPLAYS):
+        rig.hear(message(3), now=attempt * REPLAY_REPEATED_AFTER_S)
+    assert (far(rig), len(rig.asks)) == ([1], MOST_REPLAYS)
+    rig.hear(message(3), now=MOST_REPLAYS * REPLAY_REPEATED_AFTER_S)
+    assert (far(rig), len(rig.asks)) == ([1, 3], MOST_REPLAYS)
     assert "lost" in rig.log.getvalue()
-    rig.hear(message(4), message(6), now=ASKS_AT_MOST * ASKS_AGAIN_AFTER_S)
+    rig.hear(message(4), message(6), now=MOST_REPLAYS * REPLAY_REPEATED_AFTER_S)
     assert far(rig) == [1, 3, 4]
-    assert len(rig.asks) == ASKS_AT_MOST + 1  # a new gap is asked for anew
+    assert len(rig.asks) == MOST_REPLAYS + 1  # a new gap is asked for anew
 
 
 def test_only_what_never_came_is_lost_when_a_gap_is_given_up(rig: Rig) -> None:
     """The second event is gone for good; what came behind it, and came again with every replay, is not."""
     rig.hear(message(1))
-    for attempt in range(ASKS_AT_MOST):
-        rig.hear(*map(message, range(3, 4 + attempt)), now=attempt * ASKS_AGAIN_AFTER_S)
-    rig.hear(message(6), now=ASKS_AT_MOST * ASKS_AGAIN_AFTER_S)
+    for attempt in range(MOST_REPLAYS):
+        rig.hear(*map(message, range(3, 4 + attempt)), now=attempt * REPLAY_REPEATED_AFTER_S)
+    rig.hear(message(6), now=MOST_REPLAYS * REPLAY_REPEATED_AFTER_S)
     assert far(rig) == [1, 3, 4, 5, 6]
 
 

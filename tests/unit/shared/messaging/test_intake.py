@@ -1,4 +1,4 @@
-"""The desk survives any payload, exactly one service answers for each, and each command is filed once."""
+"""The intake survives any payload, exactly one service answers for each, and each command is filed once."""
 
 import io
 import json
@@ -28,7 +28,7 @@ from tests.fakes.bus import FakeBus
 
 SPACE = Space("box")
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-DESKS = {service: CommandIntake(SPACE, service) for service in SERVICES}
+INTAKES = {service: CommandIntake(SPACE, service) for service in SERVICES}
 
 
 def command(
@@ -47,9 +47,9 @@ def take_all(message: MessageArrived, verb: str, waited_s: float = 0.0) -> dict[
     """What each service that hears the message makes of it."""
     return {
         service: taken
-        for service, desk in DESKS.items()
-        if any(topic_matches_sub(name, message.topic) for name in desk.subscriptions)
-        and (taken := desk.take(message, verb, now=NOW, waited_s=waited_s)) is not None
+        for service, intake in INTAKES.items()
+        if any(topic_matches_sub(name, message.topic) for name in intake.subscriptions)
+        and (taken := intake.take(message, verb, now=NOW, waited_s=waited_s)) is not None
     }
 
 
@@ -121,8 +121,10 @@ def test_every_verb_is_heard_by_its_owner() -> None:
     for verb, kind in VERBS.items():
         owners = SERVICES if kind.owner == "*" else (kind.owner,)
         topic = f"muster/box/command/{verb}"
-        heard = {s for s, desk in DESKS.items() if any(topic_matches_sub(name, topic) for name in desk.subscriptions)}
-        assert heard == {*owners, DEFAULT_OWNER}
+        subscribers = {
+            s for s, intake in INTAKES.items() if any(topic_matches_sub(name, topic) for name in intake.subscriptions)
+        }
+        assert subscribers == {*owners, DEFAULT_OWNER}
 
 
 def test_the_trace_of_a_cleared_message_is_nothing() -> None:
@@ -295,7 +297,7 @@ def test_a_command_in_the_journal_that_can_not_be_read_is_a_fault() -> None:
         read_command(VERBS["spawn"], b"{")
 
 
-# --- reception: what becomes of what the desk takes ---
+# --- reception: what becomes of what the intake takes ---
 
 
 class Rig:
@@ -463,14 +465,14 @@ def test_in_a_new_session_nothing_has_waited(rig: Rig) -> None:
 def test_a_late_will_is_contradicted(rig: Rig, status: Presence, connection: int, contradicted: bool) -> None:
     rig.own.connection = 3
     rig.sort(rig.state(status, connection))
-    assert rig.reception.contradicted is contradicted
+    assert rig.reception.presence_is_wrong is contradicted
 
 
 def test_a_late_will_is_contradicted_whatever_comes_behind_it(rig: Rig) -> None:
     rig.own.connection = 3
     cleared = MessageArrived(SERVICE_STATE.name(SPACE, service="spawner"), b"", False, False, 1, 1, 1)
     rig.sort(rig.state(Presence.OFFLINE, 2), cleared, rig.state(Presence.ONLINE, 2))
-    assert rig.reception.contradicted
+    assert rig.reception.presence_is_wrong
 
 
 def test_retained_states_of_what_is_gone_are_cleared(rig: Rig) -> None:

@@ -135,7 +135,7 @@ def test_the_same_key_is_the_same_effect(tmp_path: Path) -> None:
 def test_an_effect_that_nobody_knows_any_more_is_told(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     with Journal(path, "monitor").transaction() as transaction:
-        transaction.want(Effect("sing", "s", {}))
+        transaction.add_effect(Effect("sing", "s", {}))
     rig = Rig(path, Knocker())
     rig.turn()
     assert [each.error for each in rig.service.results] == ["LookupError: nobody knows an effect 'sing'"]

@@ -57,7 +57,7 @@ def test_a_service_leaves_its_host_only_to_ask_for_a_replay(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_only_the_front_desk_may_clear_a_retained_command(name: str) -> None:
+def test_only_the_default_owner_may_clear_a_retained_command(name: str) -> None:
     assert ("muster/box/command/+" in BOX[name].writes) == (name == DEFAULT_OWNER)
 
 
