@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from shared.system.tmux import Tmux, TmuxUnavailable
-from shared.system.tmux.server import call_back, end_server, socket_of
+from shared.system.tmux.server import end_server, restore_socket, socket_of
 from tests.fixtures.broker import wait_until
 from tests.fixtures.lives import Lives
 from tests.integration.tmux.server import Server, eventually
@@ -75,7 +75,7 @@ def test_a_server_that_has_ended_is_none(server: Server) -> None:
     known = server.tmux.server or ""
     end_server(server.socket)
     assert looked(server.tmux) == []
-    assert not call_back(known, server.path)
+    assert not restore_socket(known, server.path)
 
 
 def test_a_server_on_another_socket_is_none(server: Server) -> None:
@@ -85,7 +85,7 @@ def test_a_server_on_another_socket_is_none(server: Server) -> None:
     elsewhere.expect([server.tmux.server or ""])
     assert elsewhere.look() == []
     pid, _, started = (server.tmux.server or "").partition("-")
-    assert not call_back(f"{pid}-{int(started) - 100}", server.path), "another process has its number"
+    assert not restore_socket(f"{pid}-{int(started) - 100}", server.path), "another process has its number"
 
 
 @pytest.fixture

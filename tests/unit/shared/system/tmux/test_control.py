@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from shared.system.tmux import requests as tmux_panes
 from shared.system.tmux import stamps as tmux_stamps
-from shared.system.tmux.client import NOTHING_THERE
 from shared.system.tmux.control import Block, Framer, Garbled, Notification, line, quote
 from shared.system.tmux.requests import literal
+from shared.system.tmux.server_link import NOTHING_THERE
 
 # Words that a screen may show and that are framing elsewhere, beside any other text.
 TRAPS = st.sampled_from(["%end 7 3 1", "%error 7 3 1", "%begin 7 99 1", "%exit", "%e", "%sessions-changed", "", "%"])
