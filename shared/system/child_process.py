@@ -67,8 +67,8 @@ def run(
     at_most_bytes: int = AT_MOST_BYTES,
     ends_with_us: bool = True,
 ) -> ProgramResult:
-    """Run a program to its end. It is ended after `timeout_s`, when `cancelled` is set, or when `is_hopeless` is true of
-    its stderr. Nothing of its process group is left. Raises OSError if it can't be started.
+    """Run a program to its end. It is ended after `timeout_s`, when `cancelled` is set, or when `is_hopeless` of its
+    stderr is true. Nothing of its process group is left. Raises OSError if it can't be started.
 
     `ends_with_us`: also when this process is killed. That costs a copy of this process for each start. Programs that
     are started often are marked by a variable instead, and ended later by `shared.system.processes.end_marked`.
