@@ -19,8 +19,8 @@ from shared.screen.box import compiled, find_box, text_in
 from shared.screen.styles import FAINT, LETTERS, Backgrounds, colours, column, unstyle
 
 MOST_CHARACTERS = 40_000
-"""How much of the bottom of a screen is read: it bounds the cost of a rule. A regular expression that backtracks without
-end can't be stopped here; so the rules of a fleet file are tried on their samples when it is read."""
+"""How much of the bottom of a screen is read: it bounds the cost of a rule. A regular expression that backtracks for
+ever can't be stopped here; so the rules of a fleet file are tried on their samples when it is read."""
 
 
 class ScreenLook:

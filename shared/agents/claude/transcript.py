@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shared.agents import transcript as json_lines
 from shared.agents.transcript import (
     Document,
     Speaker,
     TranscriptEntry,
-    TranscriptFormat,
     at,
     is_name,
+    json_lines_format,
     newest,
     texts,
     tool_call,
@@ -140,10 +139,4 @@ def prompts(line: Document) -> Iterator[str]:
         )
 
 
-READER = TranscriptFormat(
-    locate=locate,
-    conversation_in=conversation_in,
-    entries=lambda path, _: json_lines.entries(path, translate),
-    mark=lambda path, _: json_lines.mark(path),
-    user_texts=lambda path, after, _: json_lines.user_texts(path, after, prompts),
-)
+READER = json_lines_format(locate, conversation_in, translate, prompts)

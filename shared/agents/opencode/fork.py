@@ -1,4 +1,4 @@
-"""opencode: its whole database is copied, for it keeps all conversations in one and would add the fork (1.18.33)."""
+"""opencode's fork runs on a copy of its database of all conversations: else it would be added there (1.18.33)."""
 
 import json
 import re
@@ -35,7 +35,7 @@ PEEK: dict[str, Any] = {
     "permission": {"*": "deny"},
     "tools": {"*": False},
 }
-"""An agent, in opencode's sense, that can do nothing but answer."""
+"""An opencode agent that can only answer."""
 _LOGGED = re.compile(r'error(?:\.\w+)*="(?:\w+: )?(?P<why>[^"]+)"')
 
 
@@ -64,7 +64,7 @@ def _copy(database: Path, copy: Path) -> None:
 
 
 def _config(own: str) -> str:
-    """What the agent is told by this variable, if it is, and the agent that only answers."""
+    """The agent's own configuration in this variable, with the agent that only answers."""
     try:
         known = json.loads(own) if own else {}
     except (ValueError, RecursionError):
@@ -94,7 +94,7 @@ def read(ended: ProgramResult) -> ForkAnswer | ForkFailed | None:
 
 
 def _logged(complaints: str) -> list[str]:
-    """The errors in its log. It waits for the end of a limit and says so only there."""
+    """The errors in its log, which is the only place where it says that it waits for a limit."""
     return [each["why"] for each in _LOGGED.finditer(complaints)]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.agents.identity import READERS, ConversationIdentity
+from shared.agents.identity import IDENTITY_READERS, ConversationIdentity
 from shared.system.processes import Process
 from tests.fakes.processes import FakeProcesses
 from tests.unit.shared.agents.process_samples import SAMPLES, ident, moment, put
@@ -24,7 +24,7 @@ def at(name: str, room: Path) -> FakeProcesses:
 
 
 def identify(processes: FakeProcesses, pid: int = FIRST) -> str | None:
-    found = READERS["gemini"](processes, processes.process(pid), Path("/nowhere"))
+    found = IDENTITY_READERS["gemini"](processes, processes.process(pid), Path("/nowhere"))
     return found.conversation if found is not None else None
 
 
@@ -39,7 +39,7 @@ def log(room: Path) -> Path:
 @pytest.mark.parametrize(("name", "conversation"), [("prompted", 1), ("cleared", 4), ("resumed", 7)])
 def test_one_in_a_directory(name: str, conversation: int, tmp_path: Path) -> None:
     processes = at(name, tmp_path)
-    found = READERS["gemini"](processes, processes.process(FIRST), Path("/nowhere"))
+    found = IDENTITY_READERS["gemini"](processes, processes.process(FIRST), Path("/nowhere"))
     assert found == ConversationIdentity(ident(conversation), chat(tmp_path, conversation), tmp_path / "ws")
 
 
