@@ -38,10 +38,7 @@ def follow(
     seconds: float | None = None,
     on_broker_lost: Callable[[], None] = lambda: None,
 ) -> Iterator[FollowedDocument]:
-    """Yield every event once, states when they change, and replies.
-
-    `since` (epoch seconds) adds past events; `seconds` ends it.
-    """
+    """Yield every event once, states when they change, and replies. `since` (epoch seconds) adds past events."""
     follower = Follower(fleet)
     end = time.monotonic() + seconds if seconds is not None else float("inf")
     inbox = Inbox()

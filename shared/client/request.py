@@ -36,10 +36,7 @@ class StillWaits(NoReply):
 def ask(
     fleet: Fleet, command: Command, *, wait_s: float = 20.0, on_wait: Callable[[str], None] = lambda _: None
 ) -> Reply:
-    """Send a command and return its final reply. `on_wait` is called with what the command waits for.
-
-    Raises NoReply, StillWaits, or MusterError if the fleet does not run the owner.
-    """
+    """Send a command and return its final reply. `on_wait` gets what it waits for. Raises NoReply or StillWaits."""
     owner = command.addressee()
     if owner in SERVICES and owner not in fleet.services:
         raise MusterError(

@@ -145,9 +145,6 @@ class Fleet:
                     found[name] = overlay(base or Backend(), backend)
         return found
 
-    def backend(self, name: str) -> Backend | None:
-        return self.backends.get(name)
-
     def profile(self, agent: str) -> Backend:
         """The backend of an agent. Raises KeyError if the fleet has no such agent or backend."""
         if agent in self.declared.services:

@@ -191,7 +191,7 @@ REDELIVERED_WITHIN_S = 3600.0
 
 
 class MessageIntake:
-    """Takes all messages of a service. What it could not store, it takes again in the next call of `sort`."""
+    """Takes all messages of a service. If `sort` raises, call it again with the same messages."""
 
     def __init__(
         self,
@@ -204,8 +204,7 @@ class MessageIntake:
         parsed: dict[str, tuple[bytes, Command]],
         log: Log,
     ) -> None:
-        """`owns`: the retained topics that only this service writes, and `state_topics` those that are true now.
-        `parsed` receives the commands that were stored, by id, with their payloads."""
+        """`state_topics`: the topics of all current states. `parsed` gets the stored commands and payloads, by id."""
         self._journal = journal
         self._bus = bus
         self._space = space
@@ -229,11 +228,7 @@ class MessageIntake:
         return [*self._commands.subscriptions, self._own.topic, *(row.filter(self._space) for row in self._owns)]
 
     def connected(self, *, kept: bool, away_s: float) -> None:
-        """Start on a new connection, after an absence of `away_s`.
-
-        With a kept session, commands that come before the echo of this service's own state were queued meanwhile, and
-        may be as old as that.
-        """
+        """A new connection. With a kept session, commands before the echo of the own state may be `away_s` old."""
         self._away_s = away_s if kept else None
 
     def sort(self, messages: Sequence[MessageArrived]) -> tuple[list[LocatedMessage], bool]:

@@ -56,14 +56,6 @@ class FaultLog:
         self._known.pop(subject, None)
 
 
-def _no_reply(_owner: str, _command: str) -> Reply | None:
-    return None
-
-
-def _no_commit(_turn: "Turn") -> None:
-    """Without a journal a checkpoint commits nothing."""
-
-
 @dataclass
 class Turn:
     """The input and output of one call of `step`.
@@ -109,8 +101,8 @@ class Turn:
 
     # --- from the runtime ---
 
-    read_reply: Callable[[str, str], Reply | None] = _no_reply
-    commit: Callable[["Turn"], None] = _no_commit
+    read_reply: Callable[[str, str], Reply | None] = lambda _owner, _command_id: None
+    commit: Callable[["Turn"], None] = lambda _turn: None
     faults: FaultLog = field(default_factory=FaultLog)
 
     # --- events and states ---

@@ -229,9 +229,7 @@ class TurnRunner:
         self, turn: Turn, deferred: Iterable[tuple[Request, Reply, datetime]], replays: Sequence[ReplayRequest]
     ) -> None:
         self._outbox.pump(time.monotonic())
-        for request, reply in turn.replies.values():
-            self._bus.publish(request.reply_to, reply.model_dump_json().encode())
-        for request, reply, _ in deferred:
+        for request, reply in (*turn.replies.values(), *((request, reply) for request, reply, _ in deferred)):
             self._bus.publish(request.reply_to, reply.model_dump_json().encode())
         for state in turn.states:
             self.show(state)

@@ -10,7 +10,7 @@ from shared.fleet.backend import Backend, Dialog, ScreenRules, Sign, TitleRule
 from shared.fleet.screen_rules import LimitWarning
 from shared.fleet.version_ranges import matches
 from shared.screen.box import compiled
-from shared.screen.look import ScreenLook, ScreenReading
+from shared.screen.look import PLACEHOLDER, ScreenLook, ScreenReading
 
 PAINT = re.compile(r"[\s❯›●○◯>\u2500-\u259f]")
 """Characters that change when the same dialog is drawn again: the selected row, line wrapping, frames."""
@@ -24,7 +24,6 @@ def fingerprint(reading: ScreenReading) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-PLACEHOLDER = re.compile(r"\{(\w+)\}")
 OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 LONGEST_QUOTE = 120
 INPUT_BOX = "input-box"

@@ -85,12 +85,8 @@ class HookEvent:
     @property
     def name(self) -> str:
         """The agent's name of the event; empty if it has none."""
-        return _text(self.payload.get("hook_event_name")) or ""
-
-    @property
-    def subagent(self) -> str | None:
-        """The subagent of the event; None for the main agent."""
-        return _text(self.payload.get("agent_id"))
+        name = self.payload.get("hook_event_name")
+        return name if isinstance(name, str) else ""
 
 
 class MalformedHook(Exception):
@@ -267,7 +263,3 @@ def _decoded(body: bytes) -> Any:
         if len(body) < KEPT or not (whole := whole_members(text)):
             raise
         return whole
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None

@@ -9,10 +9,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 from weakref import WeakValueDictionary
 
 from shared.agents.evidence import Evidence
+from shared.agents.opencode.transcript import open_read_only
 from shared.agents.transcript import Document, json_object, texts
 from shared.agents.transcript_activity import TranscriptActivity, by_status, call
 from shared.contract.states import Activity
@@ -121,7 +121,7 @@ def _by_words(said: Any) -> Activity:
 
 Written = tuple[FileState, FileState | None]
 
-WAITS_S = 0.05
+BUSY_TIMEOUT_S = 0.05
 """The busy timeout. Readers of a WAL database wait only while it is being recovered."""
 MESSAGES = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 4"
 PARTS = "SELECT id, time_updated, data FROM part WHERE message_id = ? ORDER BY id"
@@ -165,9 +165,7 @@ class _Database:
 
     def __init__(self, path: Path, identity: tuple[int, int]) -> None:
         self.identity = identity
-        self._connection = sqlite3.connect(
-            f"file:{quote(str(path))}?mode=ro", uri=True, timeout=WAITS_S, isolation_level=None, check_same_thread=False
-        )
+        self._connection = open_read_only(path, BUSY_TIMEOUT_S)
 
     def ask(self, question: str, value: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(question, (value,)).fetchall()

@@ -7,7 +7,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from shared.agents.fork import (
     LIMITED,
@@ -23,10 +22,11 @@ from shared.agents.fork import (
     objects,
     text_at,
 )
+from shared.agents.opencode.transcript import open_read_only
 from shared.system.child_process import ProgramResult
 
 COPY = "copy.db"
-WAITS_S = 5.0
+BUSY_TIMEOUT_S = 5.0
 CONFIG = "OPENCODE_CONFIG_CONTENT"
 PEEK: dict[str, Any] = {
     "mode": "primary",
@@ -57,8 +57,7 @@ def prepare(original: OriginalConversation, scratch: Path) -> ForkSetup:
 
 
 def _copy(database: Path, copy: Path) -> None:
-    source = sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True, timeout=WAITS_S)
-    with closing(source), closing(sqlite3.connect(copy)) as target:
+    with closing(open_read_only(database, BUSY_TIMEOUT_S)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
     copy.chmod(0o600)
 

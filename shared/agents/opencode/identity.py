@@ -13,9 +13,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from shared.agents.identity import ConversationIdentity, conversation, option, path_of, selves
+from shared.agents.opencode.transcript import open_read_only
 from shared.agents.transcript import READERS
 from shared.system.processes import Process, Processes
 
@@ -27,7 +27,7 @@ LINE = re.compile(
 )
 BLOCK = 1 << 16
 BLOCKS = 64
-WAITS_S = 0.5
+BUSY_TIMEOUT_S = 0.5
 
 
 def identify(processes: Processes, agent: Process, workspace: Path) -> ConversationIdentity | None:
@@ -96,9 +96,9 @@ def _lines_before(path: Path, position: int) -> Iterator[bytes]:
 def _directory_of_peoples(database: Path, ident: str) -> str | None:
     """The directory of a conversation; None if it is a subagent's."""
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True, timeout=WAITS_S)) as connection:
-            asked = "SELECT directory FROM session WHERE id = ? AND parent_id IS NULL"
-            row = connection.execute(asked, (ident,)).fetchone()
+        with closing(open_read_only(database, BUSY_TIMEOUT_S)) as connection:
+            query = "SELECT directory FROM session WHERE id = ? AND parent_id IS NULL"
+            row = connection.execute(query, (ident,)).fetchone()
     except sqlite3.Error:
         return None
     return row[0] if row is not None and isinstance(row[0], str) else None

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from shared.agents.transcript import Speaker, TranscriptEntry, TranscriptFormat, at, json_object, tool_call, understood
 
-WAITS_S = 2.0
+BUSY_TIMEOUT_S = 2.0
 NEWEST = "SELECT id FROM session WHERE directory = ? AND parent_id IS NULL ORDER BY time_updated DESC LIMIT 1"
 PARTS = """
     SELECT message.id, message.data, part.data, part.time_created FROM message
@@ -26,9 +26,13 @@ PROMPTS = """
 """
 
 
+def open_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
+    address = f"file:{quote(str(path))}?mode=ro"
+    return sqlite3.connect(address, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
+
+
 def _ask(path: Path, question: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-    database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=WAITS_S)
-    with closing(database):
+    with closing(open_read_only(path, BUSY_TIMEOUT_S)) as database:
         yield from database.execute(question, values)
 
 

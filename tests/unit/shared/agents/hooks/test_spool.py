@@ -60,13 +60,13 @@ def test_an_event_has_all_that_the_hook_knew(laid: Laid) -> None:
         event.payload,
         file,
     )
-    assert (event.name, event.subagent, event.payload["n"]) == ("Stop", "a1", [1])
+    assert (event.name, event.payload["agent_id"], event.payload["n"]) == ("Stop", "a1", [1])
 
 
 def test_what_was_not_known_is_none(laid: Laid) -> None:
     laid.lay("1-1", b"1\t5\t\t\t\t9\n{}")
     (event,) = laid.spool.read()
-    assert (event.spawn, event.pane, event.socket, event.name, event.subagent) == (None, None, None, "", None)
+    assert (event.spawn, event.pane, event.socket, event.name) == (None, None, None, "")
 
 
 def test_events_come_in_the_order_of_their_times_until_they_are_done(laid: Laid) -> None:
