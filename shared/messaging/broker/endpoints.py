@@ -75,8 +75,8 @@ def kept_file(home: Path) -> Path:
     return home / "broker" / "endpoint.json"
 
 
-def keep(home: Path, kept: SavedEndpoint) -> None:
-    private.write(kept_file(home), json.dumps(asdict(kept)) + "\n")
+def keep(home: Path, saved: SavedEndpoint) -> None:
+    private.write(kept_file(home), json.dumps(asdict(saved)) + "\n")
 
 
 def kept(home: Path) -> SavedEndpoint | None:

@@ -18,27 +18,27 @@ SALT_BYTES = 12
 
 
 def write_files(
-    directory: Path, kept: SavedEndpoint, roles: Sequence[acl.BrokerRole], passwords: Mapping[str, str], name: str
+    directory: Path, saved: SavedEndpoint, roles: Sequence[acl.BrokerRole], passwords: Mapping[str, str], name: str
 ) -> list[str]:
     """Write mosquitto's files into the directory; returns the arguments that start it."""
     del name  # only a NATS server has one
     private.make_directory(directory / "data")
     private.write(directory / "passwords", password_file({role.name: passwords[role.name] for role in roles}))
     private.write(directory / "acl", acl.render(roles))
-    private.write(directory / "mosquitto.conf", configuration(directory, kept))
+    private.write(directory / "mosquitto.conf", configuration(directory, saved))
     return ["-c", str(directory / "mosquitto.conf")]
 
 
-def configuration(directory: Path, kept: SavedEndpoint, address: str = LOOPBACK) -> str:
+def configuration(directory: Path, saved: SavedEndpoint, address: str = LOOPBACK) -> str:
     """The committed template, filled in; without the websockets listener when its port is 0."""
     text = template().read_text()
-    if not kept.websocket_port:
+    if not saved.websocket_port:
         text = text.partition("\n# For pages in a browser.")[0]
     filled = {
         "DIRECTORY": str(directory),
         "ADDRESS": address,
-        "PORT": str(kept.port),
-        "WEBSOCKET_PORT": str(kept.websocket_port),
+        "PORT": str(saved.port),
+        "WEBSOCKET_PORT": str(saved.websocket_port),
     }
     for name, value in filled.items():
         text = text.replace(f"@{name}@", value)

@@ -32,16 +32,16 @@ CONNECTIONS = ["MQTT", "MQTT_WS"]
 
 
 def write_files(
-    directory: Path, kept: SavedEndpoint, roles: Sequence[BrokerRole], passwords: Mapping[str, str], name: str
+    directory: Path, saved: SavedEndpoint, roles: Sequence[BrokerRole], passwords: Mapping[str, str], name: str
 ) -> list[str]:
     """Write the server's files into the directory; returns the arguments that start it."""
     private.make_directory(directory / "jetstream")
-    private.write(directory / "nats.conf", configuration(directory, kept, roles, passwords, name))
+    private.write(directory / "nats.conf", configuration(directory, saved, roles, passwords, name))
     return ["-c", str(directory / "nats.conf")]
 
 
 def configuration(
-    directory: Path, kept: SavedEndpoint, roles: Iterable[BrokerRole], passwords: Mapping[str, str], name: str
+    directory: Path, saved: SavedEndpoint, roles: Iterable[BrokerRole], passwords: Mapping[str, str], name: str
 ) -> str:
     """The server's configuration. Its format accepts JSON, which needs no quoting by hand."""
     settings: dict[str, Any] = {
@@ -57,11 +57,11 @@ def configuration(
             # A killed server loses nothing that it wrote; this limits the loss of a power cut.
             "sync_interval": "5s",
         },
-        "mqtt": {"listen": f"{LOOPBACK}:{kept.port}", "max_ack_pending": MAX_ACK_PENDING, "ack_wait": ACK_WAIT},
+        "mqtt": {"listen": f"{LOOPBACK}:{saved.port}", "max_ack_pending": MAX_ACK_PENDING, "ack_wait": ACK_WAIT},
         "authorization": {"users": [_user(role, passwords[role.name]) for role in roles]},
     }
-    if kept.websocket_port:
-        settings["websocket"] = {"listen": f"{LOOPBACK}:{kept.websocket_port}", "no_tls": True}
+    if saved.websocket_port:
+        settings["websocket"] = {"listen": f"{LOOPBACK}:{saved.websocket_port}", "no_tls": True}
     return json.dumps(settings, indent=2) + "\n"
 
 

@@ -49,12 +49,12 @@ def prepare(
     directory = home.absolute() / "broker"
     private.make_directory(home)
     private.make_directory(directory)
-    kept = _choose(program.kind, endpoints.kept(home), port, websocket_port)
+    saved = _choose(program.kind, endpoints.kept(home), port, websocket_port)
     roles = acl.roles(space)
     known = ensure_credentials(home, [role.name for role in roles])
-    arguments = _WRITE[program.kind](directory, kept, roles, known, space.host)
-    endpoints.keep(home, kept)
-    return PreparedBroker(program.kind, [program.path, *arguments], kept.endpoint, kept.websocket_port)
+    arguments = _WRITE[program.kind](directory, saved, roles, known, space.host)
+    endpoints.keep(home, saved)
+    return PreparedBroker(program.kind, [program.path, *arguments], saved.endpoint, saved.websocket_port)
 
 
 _WRITE = {BrokerKind.MOSQUITTO: mosquitto.write_files, BrokerKind.NATS: nats.write_files}
