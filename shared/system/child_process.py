@@ -24,7 +24,7 @@ AT_MOST_BYTES = 1 << 20
 LAST_BYTES = 1 << 16
 """How much of the end of stderr is kept."""
 CHECKED_EVERY_S, CHECKED_EVERY_WITHOUT_PIPES_S = 0.1, 0.01
-KILLED_AFTER_S = 2.0
+GOES_WITHIN_S = 2.0
 """The time between SIGTERM and SIGKILL."""
 
 
@@ -149,7 +149,7 @@ def _end(process: "subprocess.Popen[bytes]", pipes: selectors.BaseSelector) -> N
     """End the whole group. The leader is reaped last, so that no other process can get its pid before."""
     if not _has_ended(process):
         _signal(process, signal.SIGTERM)
-        until = time.monotonic() + KILLED_AFTER_S
+        until = time.monotonic() + GOES_WITHIN_S
         while not _has_ended(process) and time.monotonic() < until:
             _read(pipes, CHECKED_EVERY_S)
     _signal(process, signal.SIGKILL)
