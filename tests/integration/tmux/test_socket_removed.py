@@ -32,7 +32,7 @@ def looked(tmux: Tmux) -> list[str | None]:
     return found
 
 
-def test_who_was_connected_does_not_believe_it(server: Server) -> None:
+def test_a_client_that_was_connected_does_not_believe_it(server: Server) -> None:
     server.start("one")
     server.connect()
     server.tmux.close()
@@ -57,7 +57,7 @@ def test_while_it_does_not_answer_that_is_not_nothing(server: Server, *, quick: 
     assert looked(server.tmux) == ["one"]
 
 
-def test_who_was_told_of_the_server_does_not_believe_it_either(server: Server) -> None:
+def test_a_client_that_expects_the_server_does_not_believe_it_either(server: Server) -> None:
     server.start("one")
     server.connect()
     known = server.tmux.server or ""

@@ -31,7 +31,7 @@ def bare(given: Any) -> Any:
     return [bare(each) for each in given] if isinstance(given, list) else given
 
 
-def test_only_the_samples_are_left_out_where_nobody_needs_them() -> None:
+def test_the_stored_profiles_lack_only_the_samples() -> None:
     for name, backend in with_samples().items():
         assert bare(backend.model_dump()) == bare(shipped()[name].model_dump())
     assert all(not rule.yes for backend in shipped().values() for rule in backend.screen.dialogs)
@@ -290,7 +290,7 @@ PROMPTS = ["/etc/passwd is a file", "exit the loop", "a /word", "# head", "? why
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_orders_to_the_program_are_told_from_prompts(name: str) -> None:
+def test_commands_to_the_program_are_distinguished_from_prompts(name: str) -> None:
     typing = shipped()[name].typing
     for text in ORDERS[name]:
         with pytest.raises(TakenForCommand):

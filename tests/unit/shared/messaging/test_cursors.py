@@ -46,8 +46,8 @@ def event_of(service: str, seq: int) -> Event:
 
 
 def message(seq: int, *, space: Space = FAR, service: str = "spawner", epoch: str = "e1") -> MessageArrived:
-    teller = DocumentWriter(space, service, epoch)
-    return arrived(*teller.event(event_of(service, seq), seq=seq, time=NOW, cause=None))
+    writer = DocumentWriter(space, service, epoch)
+    return arrived(*writer.event(event_of(service, seq), seq=seq, time=NOW, cause=None))
 
 
 def altered(original: MessageArrived, **fields: Any) -> MessageArrived:
@@ -140,7 +140,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
 # --- this host ---
 
 
-def test_the_next_in_line_is_heard(rig: Rig) -> None:
+def test_the_next_event_is_received(rig: Rig) -> None:
     for _ in range(3):
         rig.tell("spawner")
         assert rig.hear(rig.wire[-1]) == [len(rig.wire)]
@@ -160,7 +160,7 @@ def test_a_gap_is_closed_from_the_journal(rig: Rig) -> None:
     assert rig.hear(rig.wire[3]) == [2, 3, 4]
 
 
-def test_events_that_come_in_the_wrong_order_are_heard_in_the_right_one(rig: Rig) -> None:
+def test_events_in_the_wrong_order_are_received_in_the_right_one(rig: Rig) -> None:
     for _ in range(5):
         rig.tell("spawner")
     assert rig.hear(*(rig.wire[place] for place in (3, 0, 2, 1))) == [1, 2, 3, 4, 5]
@@ -292,7 +292,7 @@ step = st.one_of(
 
 @given(st.lists(step, max_size=40))
 @settings(max_examples=40, deadline=None)
-def test_each_event_is_heard_once_and_in_order_whatever_the_broker_does(
+def test_each_event_is_received_once_and_in_order_whatever_the_broker_does(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]
 ) -> None:
     with rigged(tmp_path_factory.mktemp("following")) as rig:
@@ -321,7 +321,7 @@ def far(rig: Rig) -> list[int]:
     return [seq for source, seq in rig.heard if source.startswith("/far/")]
 
 
-def test_another_host_is_followed_from_where_it_is_first_heard(rig: Rig) -> None:
+def test_another_host_is_followed_from_its_first_event_here(rig: Rig) -> None:
     rig.hear(message(41), message(42), message(42), message(41))
     assert far(rig) == [41, 42]
     assert rig.asks == []
@@ -344,7 +344,7 @@ def test_a_gap_is_not_asked_for_again_at_once(rig: Rig) -> None:
     assert rig.asks == [ReplayRequest("far", "spawner", "e1", 1)] * 2
 
 
-def test_a_gap_that_nobody_can_close_is_given_up(rig: Rig) -> None:
+def test_a_gap_that_no_replay_closes_is_given_up(rig: Rig) -> None:
     rig.hear(message(1))
     for attempt in range(MOST_REPLAYS):
         rig.hear(message(3), now=attempt * REPLAY_REPEATED_AFTER_S)
@@ -410,7 +410,7 @@ def test_another_host_can_not_speak_for_a_service_of_this_one(rig: Rig) -> None:
 
 @given(st.lists(st.lists(st.integers(1, 12), max_size=6), max_size=12), st.lists(st.booleans(), min_size=12))
 @settings(max_examples=30, deadline=None)
-def test_another_hosts_events_are_heard_once_and_in_order(
+def test_another_hosts_events_are_received_once_and_in_order(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[int]], fails: list[bool]
 ) -> None:
     """Messages lost, doubled and shuffled; the other host answers what it is asked for at last."""

@@ -117,7 +117,7 @@ def test_a_replay_is_for_the_service_it_names(service: str) -> None:
     assert isinstance(taken[service], Request)
 
 
-def test_every_verb_is_heard_by_its_owner() -> None:
+def test_every_verb_reaches_its_owner() -> None:
     for verb, kind in VERBS.items():
         owners = SERVICES if kind.owner == "*" else (kind.owner,)
         topic = f"muster/box/command/{verb}"
@@ -304,8 +304,8 @@ class Rig:
     def __init__(self, path: Path) -> None:
         self.journal = Journal(path, "spawner")
         self.bus = FakeBus(up=True)
-        self.teller = DocumentWriter(SPACE, "spawner", self.journal.epoch)
-        self.own = OwnPresence(self.teller, self.bus)
+        self.writer = DocumentWriter(SPACE, "spawner", self.journal.epoch)
+        self.own = OwnPresence(self.writer, self.bus)
         self.states = {"muster/box/agent/builder/state"}
         self.start()
 
@@ -332,8 +332,8 @@ class Rig:
             transaction.answer(request_id, said, 1.0)
 
     def state(self, status: Presence, connection: int) -> MessageArrived:
-        state: ServiceState = state_of(self.teller, status, connection)
-        topic, payload = self.teller.state(state, seq=0, time=NOW)
+        state: ServiceState = state_of(self.writer, status, connection)
+        topic, payload = self.writer.state(state, seq=0, time=NOW)
         return MessageArrived(topic, payload, retained=False, repeated=False, mid=1, qos=1, connection=1)
 
 
@@ -428,7 +428,7 @@ def test_events_are_handed_on_and_commands_of_other_hosts_are_not_ours(rig: Rig)
     assert not rig.sort(far)[1]
 
 
-def test_what_comes_before_the_echo_of_our_greeting_may_have_waited(rig: Rig) -> None:
+def test_commands_before_the_echo_of_the_own_state_may_have_waited(rig: Rig) -> None:
     rig.own.connection = 3
     rig.reception.connected(kept=True, away_s=1_000.0)
     rig.sort(

@@ -239,7 +239,7 @@ def test_what_is_published_is_written_down_seldom(rig: Rig) -> None:
     assert noted == [1, 1, 3]
 
 
-def test_on_the_first_connection_nobody_is_waited_for(rig: Rig) -> None:
+def test_on_the_first_connection_events_are_published_at_once(rig: Rig) -> None:
     rig.tell(1)
     rig.connect()
     assert rig.outbox.due(rig.now) == rig.now
@@ -247,7 +247,7 @@ def test_on_the_first_connection_nobody_is_waited_for(rig: Rig) -> None:
     assert rig.broker.here == [1]
 
 
-def test_after_a_loss_those_who_listen_get_time_to_return(rig: Rig) -> None:
+def test_after_a_loss_subscribers_get_time_to_return(rig: Rig) -> None:
     rig.connect()
     rig.lose()
     rig.tell(1)

@@ -48,7 +48,7 @@ def test_two_in_a_directory_are_not_told_apart(tmp_path: Path) -> None:
     assert [identify(processes, pid) for pid in (FIRST, SECOND)] == [None, None]
 
 
-def test_of_two_that_were_told_their_conversations_each_is_known(tmp_path: Path) -> None:
+def test_two_with_conversations_on_their_command_lines_are_told_apart(tmp_path: Path) -> None:
     processes = at("two", tmp_path)
     for top, number in ((FIRST, 1), (SECOND, 7)):
         for process in processes.below(top):
@@ -57,7 +57,7 @@ def test_of_two_that_were_told_their_conversations_each_is_known(tmp_path: Path)
     assert identify(processes, FIRST) == ident(4)  # where its `/clear` led
 
 
-def test_two_that_were_told_the_same_are_not_told_apart(tmp_path: Path) -> None:
+def test_two_with_the_same_conversation_on_their_command_lines_are_not_told_apart(tmp_path: Path) -> None:
     processes = at("two", tmp_path)
     for process in processes:
         processes = processes.but(process.pid, arguments=["node", "gemini", "--resume", ident(1)])

@@ -53,7 +53,7 @@ def test_a_circle_ends() -> None:
         (["tmux", "attach", "claude"], {"tmux"}),
     ],
 )
-def test_a_word_is_a_name_only_where_it_is_run(words: Sequence[str], called: set[str]) -> None:
+def test_an_argument_is_a_name_only_if_it_is_run(words: Sequence[str], called: set[str]) -> None:
     tree = process_tree([(5, 1, words)])
     assert tree.names(tree.below(5)[0]) == called
 
