@@ -1,4 +1,4 @@
-"""What an agent needs to start: workspace, prompt, variables and program. Read anew for every start."""
+"""What an agent needs to start: workspace, prompt, variables and program. Read for every start."""
 
 import os
 import re
