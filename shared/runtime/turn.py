@@ -60,8 +60,7 @@ class FaultLog:
 class Turn:
     """The input and output of one call of `step`.
 
-    A service reads the input fields and calls the methods; nothing has an effect outside the process before the turn is
-    committed. Methods may be called in any order.
+    A service reads the input fields and calls the methods, in any order. What they do takes effect with the commit.
     """
 
     # --- input ---
@@ -74,7 +73,7 @@ class Turn:
     events: list[ReceivedEvent]
     """New events of the topics that the service follows: each once, in order."""
     commands: list[PendingCommand]
-    """All open commands, oldest first. A command that is neither replied to nor deferred comes again."""
+    """All open commands, oldest first. Each comes in every turn until it has its reply."""
     memory: Memory
     """The service's records, which outlive the process."""
     late_commands: list[PendingCommand] = field(default_factory=list)
