@@ -1,13 +1,13 @@
-"""The two kinds of trouble: what may pass if we try again, and what a person must look at."""
+"""The base errors: what may work when it is tried again, and what a person must look at."""
 
 from typing import ClassVar
 
 
 class MusterError(Exception):
-    """Something is wrong; the message is a sentence with what, where and what to do."""
+    """An error for people: its message says what is wrong, where, and what to do."""
 
     exit_code: ClassVar[int] = 1
-    """What a program ends with when this ends it."""
+    """The exit code of a program that ends with this error."""
 
 
 class Retryable(MusterError):
@@ -15,5 +15,5 @@ class Retryable(MusterError):
 
 
 def sentence_of(error: BaseException) -> str:
-    """What went wrong, for people. What nobody foresaw is named by its kind."""
+    """An error for people. An unexpected one is shown with its type."""
     return str(error) if isinstance(error, MusterError | OSError) else f"{type(error).__name__}: {error}"

@@ -1,12 +1,23 @@
-"""Files that are made from the code and kept beside it: printed, or written anew with `--write`."""
+"""What the programs share that generate committed files from the code."""
 
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema
+
+
+class UntitledFields(GenerateJsonSchema):
+    """JSON Schemas without a title for each field, which would only repeat its name."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        del schema
+        return False
 
 
 def publish(file: Path, text: str, *, prog: str, description: str) -> int:
-    """The whole of such a program; answers its exit code."""
+    """Print the text, or write it to the file with `--write`; returns the exit code."""
     options = argparse.ArgumentParser(prog=prog, description=description)
     options.add_argument(
         "--write", action="store_true", help=f"write {file.parent.name}/{file.name} instead of printing"

@@ -1,4 +1,4 @@
-"""One piece of evidence: what a source says an agent is doing, since when, and why."""
+"""Evidence: what one source says an agent is doing, since when, and why."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from shared.contract.states import Activity, Trouble
 
 
 class EvidenceSource(StrEnum):
-    """Where evidence comes from, in the order in which it is believed."""
+    """The sources of evidence, the most reliable first."""
 
     HOOKS = "hooks"
     LIVE_FILE = "live_file"
@@ -19,43 +19,43 @@ class EvidenceSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LimitStatement:
-    """What a source says of a usage limit, in the agent's own words."""
+    """What a source says about a usage limit."""
 
     at: float
-    """When it was said."""
+    """When the source said it."""
     words: str = ""
-    """Sentences in which all of it is to be found."""
+    """The agent's own sentences, from which scope and reset are read."""
     scope: str = ""
     reset: str = ""
     continues: str = ""
-    """The same, where a rule has found it already."""
+    """These three, if a screen rule has found them already."""
     resets_at: float | None = None
-    """The moment itself, where a file has it."""
+    """The time of the reset, if a file has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one source says of one agent."""
+    """What one source says about one agent."""
 
     source: EvidenceSource
     says: Activity
     at: float
-    """Since when it says so, in seconds since 1970: the time of the event or line, or when it was first seen."""
+    """Since when, in seconds since 1970: the time of the event or line, or of the first observation."""
     why: str
-    """What was seen, for people: `PermissionRequest for Bash: touch x`."""
+    """What was observed, for people: `PermissionRequest for Bash: touch x`."""
     rule: str = ""
-    """Which rule read it so, where it is one of several."""
+    """The rule that it follows from, if the source has several."""
     weak: bool = False
-    """Told by what is absent (an input box, and no sign of work): no reason to doubt another source."""
+    """Whether it follows from something absent (an input box, and no sign of work): it contradicts no other source."""
     dialog: str = ""
-    """The dialog as it stands on the screen, where a person is asked."""
+    """The dialog as the screen shows it, if a person is asked."""
     part: str = ""
-    """The subagent that it is about; empty: the main agent, or the session as a whole."""
+    """The subagent that it is about; empty for the main agent, or the session as a whole."""
     limit: LimitStatement | None = None
     trouble: Trouble | None = None
-    """Why it can't go on by itself, where it says `failed`."""
+    """Why it can't go on by itself, with `failed`."""
     promise: str = ""
-    """Until when it waits, by the agent's last words: `WAITING-UNTIL: <ISO time>`."""
+    """The time in the agent's last `WAITING-UNTIL: <ISO time>`."""
 
     def age(self, now: float) -> float:
         return max(0.0, now - self.at)

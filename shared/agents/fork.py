@@ -1,6 +1,5 @@
-"""Asking a copy of an agent's conversation: what each program needs for it, and what its output means."""
+"""Forks: a copy of a conversation is asked a question. How each program makes the copy, and how its output is read."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.agents.parts import Parts
+from shared.agents.transcript import json_object
 from shared.errors import MusterError
 from shared.system.child_process import ProgramResult
 
@@ -15,8 +15,8 @@ LIMITED = re.compile(
     r"rate.?limit|usage.?limit|hit your .*limit|limit reached|quota|out of budget|resource.?exhausted|\b429\b",
     re.IGNORECASE,
 )
-"""Words by which every one of them tells that a budget is spent."""
-REASON_CHARACTERS = 300
+"""How all programs say that a usage limit is reached."""
+LONGEST_REASON = 300
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class OriginalConversation:
 
 @dataclass(frozen=True)
 class ForkSetup:
-    """What the copy needs to be asked: variables over the agent's own (None: without it), and a file in the place of
-    the transcript."""
+    """What the fork is run with: variables over the agent's own (None removes one), and a file instead of the
+    transcript."""
 
     env: Mapping[str, str | None] = field(default_factory=dict, repr=False)
     transcript: Path | None = None
@@ -41,25 +41,25 @@ class ForkSetup:
 
 @dataclass(frozen=True)
 class ForkAnswer:
-    """An answer."""
+    """The fork's answer."""
 
     text: str
     structured: Any = None
-    """The same as an object, where the program gives one."""
+    """The answer as an object, if the program gives one."""
 
 
 @dataclass(frozen=True)
 class ForkFailed:
-    """There is none, for a reason that has nothing to do with how the agent is."""
+    """There is no answer, for a reason that says nothing about the agent."""
 
     reason: str
     limited: bool = False
-    """Whether a usage limit is it."""
+    """Whether the reason is a usage limit."""
 
 
 @dataclass(frozen=True)
 class ForkSilent:
-    """It took longer than it may, and nothing tells why."""
+    """There was no answer in time, for an unknown reason."""
 
 
 Result = ForkAnswer | ForkFailed | ForkSilent
@@ -67,33 +67,33 @@ Result = ForkAnswer | ForkFailed | ForkSilent
 
 @dataclass(frozen=True)
 class TimedResult:
-    """What came of a question."""
+    """The result of a question, and how long it took."""
 
     result: Result
     seconds: float
 
 
 class CannotAsk(MusterError):
-    """The copy can't be made."""
+    """The copy of the conversation can't be made."""
 
 
 @dataclass(frozen=True)
 class Fork:
-    """How one kind of agent is copied and asked."""
+    """How one program is forked."""
 
     read: Callable[[ProgramResult], ForkAnswer | ForkFailed | None]
-    """What a program said; None where it said nothing that tells anything. Never raises."""
+    """The result in a program's output; None if there is none in it. Never raises."""
     prepare: Callable[[OriginalConversation, Path], ForkSetup] = lambda _original, _scratch: ForkSetup()
-    """Make the copy in a directory of its own; may raise CannotAsk or OSError."""
+    """Copy the conversation into a scratch directory. Raises CannotAsk or OSError."""
     is_hopeless: Callable[[str], bool] = lambda _complaints: False
-    """Whether a program that complains so will only wait: for the end of a limit, say. It is ended then."""
+    """Whether a program with this stderr will not answer in time: it waits for a limit, for example. It is ended."""
 
 
 def failed(reason: str, *, limited: bool | None = None) -> ForkFailed:
-    """In one line that is not too long."""
-    said = " ".join(reason.split())
-    short = said if len(said) <= REASON_CHARACTERS else f"{said[:REASON_CHARACTERS]}…"
-    return ForkFailed(short, bool(LIMITED.search(said)) if limited is None else limited)
+    """A failure with its reason in one line. By default, the words of the reason decide whether it is a limit."""
+    line = " ".join(reason.split())
+    short = line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
+    return ForkFailed(short, bool(LIMITED.search(line)) if limited is None else limited)
 
 
 def no_turn_yet() -> ForkFailed:
@@ -106,18 +106,12 @@ def last_line(text: str) -> str:
 
 
 def objects(text: str) -> Iterator[dict[str, Any]]:
-    """Each line that is an object; what is none, a warning say, is passed over."""
-    for line in text.splitlines():
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(found, dict):
-            yield found
+    """The JSON objects in a text, one a line; other lines are skipped."""
+    yield from (found for line in text.splitlines() if (found := json_object(line)) is not None)
 
 
 def text_at(found: Any, *path: str) -> str:
-    """The text at a path of keys; empty where there is none."""
+    """The text at a path of keys; empty if there is none."""
     for key in path:
         found = found.get(key) if isinstance(found, dict) else None
     return found if isinstance(found, str) else ""

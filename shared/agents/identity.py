@@ -1,6 +1,6 @@
-"""Which conversation a running agent is in, according to the agent's own files. Read only, and never a guess.
+"""Which conversation a running agent is in, by the agent's own files. Read only, and never a guess.
 
-`shared.agents.recognition.agent_in` finds the agent's process; the program's reader then finds its conversation.
+`recognition.agent_in` finds the agent's process, the program's `identify` its conversation.
 """
 
 import json
@@ -17,30 +17,28 @@ from shared.system.processes import Process, Processes, is_general
 
 @dataclass(frozen=True)
 class ConversationIdentity:
-    """The conversation that a process is in, by the agent's own files."""
+    """The conversation that a process is in."""
 
     conversation: str
     transcript: Path | None = None
-    """The file that keeps it, once it is there."""
+    """Its file, once it exists."""
     workspace: Path | None = None
     """Where the agent works, if it says so."""
     status: str | None = None
-    """What the agent's live file says of it, in its own words: busy, idle, waiting, shell."""
+    """The status in the agent's live file: busy, idle, waiting, shell."""
 
 
 IdentityReader = Callable[[Processes, Process, Path], ConversationIdentity | None]
-"""From a look, the agent's process in it, and its workspace. None unless it is certain.
-
-Never raises for what files hold.
-"""
+"""From all processes, the agent's process and its workspace. None unless it is certain. Never raises for the contents
+of files."""
 
 
 AT_MOST_BYTES = 4 << 20
-"""The files that agents keep about themselves are smaller; what is not, is something else."""
+"""Larger files are not read: what agents keep about themselves is smaller."""
 
 
 def json_in(path: Path) -> Any:
-    """What a small JSON file holds; None if it is not there, half written, or no JSON."""
+    """The content of a small JSON file; None if it is missing, half written, or no JSON."""
     try:
         with path.open("rb") as file:
             content = file.read(AT_MOST_BYTES + 1)
@@ -55,24 +53,24 @@ def document(path: Path) -> dict[str, Any]:
 
 
 def conversation(found: Any) -> str | None:
-    """An id that may stand for a conversation."""
+    """The value, if it can be the id of a conversation."""
     return found if isinstance(found, str) and is_conversation(found) else None
 
 
 def path_of(found: Any) -> Path | None:
-    """A path that a document names."""
+    """The value as a path, if it is an absolute one."""
     return Path(found) if isinstance(found, str) and found.startswith("/") and "\0" not in found else None
 
 
 def home(env: Mapping[str, str], variable: str, below_home: str) -> Path | None:
-    """Where an agent keeps its files: where a variable of its own says, else in its HOME; None if it has neither."""
+    """The directory of an agent's files: from its variable, else below HOME; None if both are missing."""
     if env.get(variable):
         return Path(env[variable])
     return Path(env["HOME"]) / below_home if env.get("HOME") else None
 
 
 def option(arguments: Sequence[str], *names: str) -> str | None:
-    """What a command line gives for an option, `--name value` or `--name=value`; the last one counts."""
+    """The value of an option, `--name value` or `--name=value`; the last one counts."""
     found = None
     for place, word in enumerate(arguments):
         if word == "--":
@@ -92,9 +90,9 @@ def changed(path: Path) -> float | None:
 
 
 def selves(processes: Processes, agent: Process) -> list[Process]:
-    """The agent's process, and those that it has put in its place: the program that a wrapper of its name started.
+    """The agent's process, and below it the programs of the same name that a wrapper started.
 
-    Not what the agent runs as its work, though that may be an agent of the same kind: a shell stands between.
+    Not what the agent runs as its work, even an agent of the same kind: a shell is between them.
     """
     below = processes.below(agent.pid)
     found = below[:1]
@@ -108,12 +106,12 @@ def selves(processes: Processes, agent: Process) -> list[Process]:
 
 
 def others(processes: Processes, own: Sequence[Process]) -> Iterator[Process]:
-    """All other processes that are called as the agent is, wherever they run."""
+    """All other processes with the agent's names, wherever they run."""
     kernel_names = {process.name for process in own}
     names = {name for process in own for name in _telling(processes, process)}
     pids = {process.pid for process in own}
     for process in processes:
-        # The kernel's name first: to read every command line of the machine would take too long.
+        # The kernel's name first: reading every command line of the machine would take too long.
         if process.name in kernel_names and process.pid not in pids and names & _telling(processes, process):
             yield process
 
@@ -122,12 +120,12 @@ def _telling(processes: Processes, process: Process) -> set[str]:
     return {name for name in processes.names(process) if name and not is_general(name)}
 
 
-READERS: Parts[IdentityReader] = Parts("identity", "identify")
-"""By the kind of agent: what its backend names as `transcript`, or the backend's own name."""
+IDENTITY_READERS: Parts[IdentityReader] = Parts("identity", "identify")
+"""By program: what a backend names as `transcript`, or its own name."""
 
 
 def reader_for(name: str, backend: Backend) -> IdentityReader | None:
-    return READERS.get(backend.transcript or name)
+    return IDENTITY_READERS.get(backend.transcript or name)
 
 
 def identify(

@@ -1,5 +1,5 @@
-"""What an agent's last message says beyond its activity: until when it waits (`WAITING-UNTIL: <ISO time>`), and why it
-can't continue. Pure.
+"""What an agent's last message says beyond its activity: its promise (`WAITING-UNTIL: <ISO time>`), and why it can't
+continue. Pure.
 """
 
 import re
@@ -10,11 +10,11 @@ from shared.agents.evidence import Evidence
 from shared.contract.states import Activity, Trouble
 
 LATEST = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
-"""What lies beyond no calendar has to be asked about."""
+"""Later times count as no promise."""
 
 
 def promised(evidence: Iterable[Evidence], zone: tzinfo) -> float | None:
-    """The newest promise, in seconds since 1970. A time without a zone is of the agent's own."""
+    """The newest promise, in seconds since 1970. A time without a zone is in `zone`."""
     pieces = [each for each in evidence if each.promise and each.says is Activity.WAITING]
     newest = max(pieces, key=lambda each: each.at, default=None)
     return None if newest is None else _read(newest.promise, zone)
@@ -37,23 +37,23 @@ PROMISE = re.compile(
     r"(\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?(?: ?[Zz]\b|[+-]\d\d:?\d\d)?)"
 )
 LONGEST = 4_000
-"""In characters: what is said at the end counts, and an error may carry what a server sent."""
+"""How many characters at the end of a message are read."""
 NO_CREDIT = re.compile(r"(?i)\bcredits?\b|\bbilling|\bquota\b|\binsufficient|\bpayment|\b402\b")
 NO_MODEL = re.compile(r"(?i)model[ _-]?not[ _-]?found|\bmodel\b.*\b(?:does not exist|not supported|unavailable)")
 
 
 NO_LIMIT = re.compile(r"not your usage limit|experiencing high load|currently unavailable|\b529\b")
-"""Called a rate limit, and none of the account's: the next prompt may do."""
+"""Errors that are called a rate limit but are not of the account: the next prompt may work."""
 
 
 def promise_in(words: str) -> str:
-    """What stands behind the last `WAITING-UNTIL:`; empty where there is none that could be a time."""
+    """The time after the last `WAITING-UNTIL:`; empty if there is none."""
     found = PROMISE.findall(words[-LONGEST:])
     return found[-1].replace(" Z", "Z") if found else ""
 
 
 def trouble_in(*said: object) -> Trouble:
-    """Why an agent can't go on after an error that no next prompt mends."""
+    """The kind of trouble in an error that the next prompt won't solve."""
     words = " ".join(str(each)[:LONGEST] for each in said)
     if NO_MODEL.search(words):
         return Trouble.SETUP

@@ -1,4 +1,4 @@
-"""What each agent program brings: one folder per program, one module per part, imported when it is first asked for."""
+"""The index of the agents' folders: one folder per program, one module per part, imported on first use."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 @cache
 def programs_with(file: str = PROFILE) -> tuple[str, ...]:
-    """The programs whose folder holds a file, by name."""
+    """The programs whose folder has this file."""
     return tuple(sorted(found.parent.name for found in FOLDER.glob(f"*/{file}")))
 
 
 class Parts(Mapping[str, T], Generic[T]):
-    """One part of every program that has it: `shared/agents/<program>/<module>.py` defines it under `name`."""
+    """One part of every program that has it, by program: `name` in `shared/agents/<program>/<module>.py`."""
 
     def __init__(self, module: str, name: str) -> None:
         self._module = module

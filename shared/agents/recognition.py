@@ -1,4 +1,4 @@
-"""Which agent runs in the process tree below a pane, and which version of it."""
+"""Which agent program runs in the process tree below a pane, and its version."""
 
 import json
 import re
@@ -11,10 +11,10 @@ from shared.system.processes.table import Processes
 
 
 def agent_in(processes: Processes, backends: Mapping[str, Backend], pid: int) -> tuple[str, Process] | None:
-    """The backend whose program runs in the tree below a pane's process, and the topmost process that is it.
+    """The backend whose program runs below a pane's process, and the topmost process of that program.
 
-    What an agent has started counts for nothing: an agent may run another. None where no backend fits, or several do,
-    or where two stand side by side.
+    What an agent has started does not count: it may run another agent. None if no backend fits, if several do, or if
+    two agents run side by side.
     """
     known = {name: called for name, backend in backends.items() if (called := recognised_by(backend))}
     found: list[tuple[str, Process]] = []
@@ -31,13 +31,13 @@ def agent_in(processes: Processes, backends: Mapping[str, Backend], pid: int) ->
 
 
 def program_in(processes: Processes, backend: Backend, pid: int) -> Process | None:
-    """The topmost process below a pane's that is this backend's program."""
+    """The topmost process below a pane's that runs this backend's program."""
     called = recognised_by(backend.model_copy(update={"like": None}))
     return next((process for process in processes.below(pid) if called & processes.names(process)), None)
 
 
 def recognised_by(backend: Backend) -> set[str]:
-    """The names by which a process is known to be this agent; none if they would fit others as well."""
+    """The process names of this agent; empty if others have them too."""
     if backend.like is not None:
         return set()
     if backend.process:
@@ -47,14 +47,14 @@ def recognised_by(backend: Backend) -> set[str]:
 
 
 VERSION = re.compile(r"\d+\.\d+\.\d+")
-UP_AT_MOST = 6
-"""A program lies at most so deep in its package."""
+MOST_FOLDERS_UP = 6
+"""How deep a program may be in its package."""
 GENERAL = frozenset({"node", "bun", "deno", "npm"})
 AT_MOST_BYTES = 1 << 20
 
 
 def version_of(process: Process) -> str | None:
-    """The version of the npm package whose program or script it runs; None where that can't be told."""
+    """The version of the npm package whose program or script it runs; None if that is unknown."""
     try:
         program = Path(f"/proc/{process.pid}/exe").readlink()
     except OSError:
@@ -69,9 +69,9 @@ def _version_in(path: Path) -> str | None:
         path = path.resolve()
     except OSError:
         return None
-    if VERSION.fullmatch(path.name):  # as Claude's own installer lays it out: `versions/2.1.197`
+    if VERSION.fullmatch(path.name):  # Claude's own installer: `versions/2.1.197`
         return path.name
-    for folder in list(path.parents)[:UP_AT_MOST]:
+    for folder in list(path.parents)[:MOST_FOLDERS_UP]:
         try:
             with (folder / "package.json").open("rb") as file:
                 about = json.loads(file.read(AT_MOST_BYTES))

@@ -1,6 +1,6 @@
-"""The transcripts that agents keep themselves: found by workspace or conversation, read into one common form.
+"""Agents' own transcripts: found by workspace or conversation, and read into one common form.
 
-Nothing here writes, and nothing raises for what a file holds: agents change their formats, and may be writing to it.
+Read only. Nothing raises for the contents of a file: agents change their formats, and may be writing.
 """
 
 import json
@@ -28,7 +28,7 @@ class Speaker(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TranscriptEntry:
-    """One thing that was said or done. A result follows its tool call, not always at once: `call` joins the two."""
+    """One message, tool call or result. `call` joins a result to its tool call, which may be several entries before."""
 
     who: Speaker
     text: str
@@ -36,32 +36,32 @@ class TranscriptEntry:
     tool: str = ""
     call: str = ""
     arguments: str = ""
-    """All that a tool was called with, as JSON; `text` is what tells most of it."""
+    """All arguments of a tool call, as JSON; `text` is the most telling one."""
     failed: bool = False
-    """A tool that failed or was refused, an interruption, a limit, an error."""
+    """Whether it is a failed or refused tool, an interruption, a limit or an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptFormat:
-    """How the transcripts of one kind of agent are found and read. Nothing here raises for what a file holds."""
+    """How the transcripts of one program are found and read. Nothing raises for the contents of a file."""
 
     locate: Callable[[Mapping[str, str], Path, str | None], Path | None]
-    """From the agent's environment, its workspace and a conversation: the file; without one, the workspace's newest."""
+    """The file of a conversation, from the agent's environment and workspace; None: the workspace's newest."""
     conversation_in: Callable[[Path, Path], str | None]
-    """Which conversation of a workspace a located file holds; the newest if it holds several."""
+    """The conversation in a file, for a workspace; the newest if there are several."""
     entries: Callable[[Path, str | None], Iterator[TranscriptEntry]]
-    """All of a conversation, as it is read. Lines that can't be read are counted, and told in a note at the end."""
+    """The entries of a conversation. A note at the end counts the lines that can't be read."""
     mark: Callable[[Path, str | None], int]
-    """The place behind all that there is now, for `user_texts`; 0 while there is no file."""
+    """The current end, for `user_texts`; 0 while there is no file."""
     user_texts: Callable[[Path, int, str | None], tuple[list[str], int]]
-    """What people sent since a place, each prompt once and as the agent recorded it, and the place behind it.
+    """The prompts since a mark, each once and as the agent recorded it, and the new mark.
 
-    A prompt counts as soon as the agent has taken it, if only into its queue.
+    A prompt counts as soon as the agent has it in its queue.
     """
 
 
 def same_prompt(sent: str, recorded: str) -> bool:
-    """Whether a recorded prompt is the one that was sent. Agents trim it, and some write spaces for a tab."""
+    """Whether a recorded prompt is the one that was sent. Agents trim it, and some replace tabs by spaces."""
     return sent.split() == recorded.split()
 
 
@@ -77,7 +77,7 @@ def tool_call(name: str, arguments: Any, *, time: datetime | None, call: str) ->
 
 
 def understood(read: Callable[[], Iterable[TranscriptEntry]]) -> list[TranscriptEntry] | None:
-    """What was read, or None where a format is not what it was: no reason to show nothing of the rest."""
+    """The entries of one line, or None if the format is unknown: the rest can still be shown."""
     try:
         found = list(read())
     except (TypeError, AttributeError, KeyError, ValueError, RecursionError):
@@ -87,7 +87,7 @@ def understood(read: Callable[[], Iterable[TranscriptEntry]]) -> list[Transcript
 
 
 def at(stamp: Any) -> datetime | None:
-    """A time as transcripts write it: ISO 8601, or milliseconds since 1970."""
+    """The time of a transcript's stamp: ISO 8601, or milliseconds since 1970."""
     try:
         if isinstance(stamp, str):
             found = datetime.fromisoformat(stamp)
@@ -98,7 +98,7 @@ def at(stamp: Any) -> datetime | None:
 
 
 def texts(content: Any, *kinds: str) -> list[str]:
-    """The texts in a message's content, which is one text or a list of typed blocks; blocks without a type count."""
+    """The texts in a message's content: one text, or blocks of these types. Blocks without a type count."""
     if isinstance(content, str):
         return [content]
     blocks = content if isinstance(content, list) else []
@@ -111,16 +111,16 @@ BLOCK = 65536
 
 
 def documents(path: Path, start: int = 0) -> Iterator[tuple[Document | None, int]]:
-    """Each line's object with the place behind it; None for a line that is none. A half-written last line is left.
+    """The object of each line, None if it is none, and the offset after it. A half-written last line is left out.
 
-    Reads as it goes, so that the size of the file does not matter. A file that is gone has no lines.
+    Reads line by line, so that the size of the file does not matter. A missing file has no lines.
     """
     place = start
     try:
         with path.open("rb") as file:
             file.seek(start)
             for line in file:
-                document = _read(line)
+                document = json_object(line)
                 if document is None and not line.endswith(b"\n"):
                     return
                 place += len(line)
@@ -130,10 +130,11 @@ def documents(path: Path, start: int = 0) -> Iterator[tuple[Document | None, int
         return
 
 
-def _read(line: bytes) -> Document | None:
+def json_object(text: str | bytes) -> Document | None:
+    """The object in a JSON text; None for anything else."""
     try:
-        document = json.loads(line)
-    except (ValueError, RecursionError):
+        document = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
 
@@ -162,7 +163,7 @@ def user_texts(path: Path, after: int, prompts: Callable[[Document], Iterable[st
 
 
 def mark(path: Path) -> int:
-    """The place behind the last complete line."""
+    """The offset after the last complete line."""
     try:
         with path.open("rb") as file:
             end = file.seek(0, 2)
@@ -184,7 +185,7 @@ def first(path: Path) -> Document:
 
 
 def newest(paths: Iterable[Path]) -> list[Path]:
-    """Those that are there, the one that was written last first."""
+    """The existing files, the one that was written last first."""
     dated = []
     for path in paths:
         try:
@@ -195,9 +196,25 @@ def newest(paths: Iterable[Path]) -> list[Path]:
 
 
 def is_name(text: str) -> bool:
-    """Whether a conversation's id can be part of a file name, and of nothing else."""
+    """Whether a conversation's id is safe in a file name."""
     return bool(text) and all(letter.isascii() and (letter.isalnum() or letter in "-_") for letter in text)
 
 
+def json_lines_format(
+    locate: Callable[[Mapping[str, str], Path, str | None], Path | None],
+    conversation_in: Callable[[Path, Path], str | None],
+    translate: Callable[[Document], Iterable[TranscriptEntry]],
+    prompts: Callable[[Document], Iterable[str]],
+) -> TranscriptFormat:
+    """The format of a program that writes one file of JSON lines per conversation."""
+    return TranscriptFormat(
+        locate,
+        conversation_in,
+        entries=lambda path, _: entries(path, translate),
+        mark=lambda path, _: mark(path),
+        user_texts=lambda path, after, _: user_texts(path, after, prompts),
+    )
+
+
 READERS: Parts[TranscriptFormat] = Parts("transcript", "READER")
-"""By the program that writes them."""
+"""By program."""

@@ -1,10 +1,9 @@
-"""What a transcript says about an agent's activity: read as it grows, each program's format by its own class.
+"""Evidence from transcripts: a file is followed as it grows, and each program's class reads its lines.
 
-A file of JSON lines is followed from near its end, each complete line once. A file that was cut, replaced or rewritten
-is read again from the start. Nothing here raises for what a file holds.
+Reading starts near the end of a file, and takes each complete line once. A file that was truncated, replaced or
+rewritten is read again. Nothing raises for the contents of a file.
 """
 
-import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -15,40 +14,37 @@ from typing import Any, BinaryIO, Protocol
 from shared.agents.evidence import Evidence, EvidenceSource, LimitStatement
 from shared.agents.last_words import promise_in, trouble_in
 from shared.agents.parts import Parts
-from shared.agents.transcript import at, tool_call
+from shared.agents.transcript import Document, at, json_object, tool_call
 from shared.contract.states import Activity, Trouble
 from shared.system.files import FileState, state_in, state_of
 
-Document = dict[str, Any]
-
 LATE_S = 10.0
-"""Agents write some lines out of order. One that is earlier than this is no late one: the clock was set back."""
-CUT_AT = 300
-WORDS_AT_MOST = 2_000
-REFUSED_FOR_GOOD = 2
+"""Agents write some lines out of order. A line that is even earlier is not late: the clock was set back."""
+LONGEST_REASON = 300
+LONGEST_LIMIT_WORDS = 2_000
+REFUSALS_ARE_FINAL_FROM = 2
 TURN_ENDED, ERROR, PENDING, QUESTION = "turn-ended", "error", "tool-pending", "question"
 PROMPT = "prompt"
 
 
 class TranscriptActivity(ABC):
-    """Takes the lines of one conversation in turn. Pure: the same lines, the same claim.
+    """Takes the lines of one conversation in order, and derives evidence from them. Pure.
 
-    A claim's time is that of the last line that says so: what an agent wrote later tells more than what was told of it
-    earlier. While a tool runs, nothing is written, and nothing tells whether it runs or a person is asked first: then
-    the claim is weak.
+    The time of the evidence is that of the last line that supports it. While a tool is called, nothing shows whether it
+    runs or a person is asked first: then the evidence is weak.
     """
 
     def __init__(self) -> None:
         self._claim: Evidence | None = None
         self._promise = ""
-        """Until when it waits, by what it said last."""
+        """The promise in what it said last."""
         self._refused = 0
-        """How many turns in a row ended because the conversation itself was refused."""
+        """How many turns in a row ended since the model refused the conversation."""
         self._pending: dict[str, tuple[str, bool]] = {}
-        """The tools that were called and have no result yet: what each was called for, and whether it asks a person."""
+        """The tool calls without a result, by id: their description, and whether the tool asks a person."""
 
     def take(self, document: Document) -> None:
-        """Take one line. One that is not what was measured says nothing."""
+        """Take one line. A line of an unknown form says nothing."""
         try:
             self._take(document)
         except (TypeError, AttributeError, KeyError, ValueError, RecursionError):
@@ -59,7 +55,7 @@ class TranscriptActivity(ABC):
 
     @classmethod
     def reader(cls, path: Path, _conversation: str | None) -> "ActivityReader | None":
-        """What reads such a transcript: most are files of lines, one for each conversation."""
+        """A reader for a transcript of this program; None if it needs a conversation and there is none."""
         return JsonLinesReader(path, cls)
 
     def claim(self) -> Evidence | None:
@@ -72,8 +68,8 @@ class TranscriptActivity(ABC):
             promise = self._promise if says is Activity.WAITING else ""
             self._claim = Evidence(EvidenceSource.TRANSCRIPT, says, when, short(why), rule, weak, promise=promise)
 
-    def _hear(self, words: str) -> None:
-        """Take in what the agent itself says."""
+    def _take_words(self, words: str) -> None:
+        """Take what the agent itself says."""
         self._promise = promise_in(words)
         if words:
             self._refused = 0
@@ -82,7 +78,7 @@ class TranscriptActivity(ABC):
         return self._claim is not None and 0.0 < self._claim.at - when < LATE_S
 
     def _work(self, when: float, why: str, rule: str = "") -> None:
-        """It works; on what, where a tool was called. Some tools do nothing but ask."""
+        """It works, or asks a person with a tool. A tool without a result is named, and makes the evidence weak."""
         question = next((called for called, asks in self._pending.values() if asks), None)
         if question is not None:
             self._say(Activity.NEEDS_APPROVAL, when, f"asks a question: {question}", QUESTION)
@@ -105,23 +101,23 @@ class TranscriptActivity(ABC):
         resets_at: float | None = None,
         refused: bool = False,
     ) -> None:
-        """The turn ended with an error. What says no more than that it ended may stand before it.
+        """The turn ended with an error, which also replaces a line just before it that only says that it ended.
 
-        A conversation that is refused twice in a row would be refused again.
+        A conversation that is refused twice in a row will be refused again.
         """
         self._pending.clear()
         self._promise = ""
         self._refused = self._refused + 1 if refused else 0
-        if self._refused >= REFUSED_FOR_GOOD:
+        if self._refused >= REFUSALS_ARE_FINAL_FROM:
             says = Activity.FAILED
         if self._claim is not None and self._claim.rule == TURN_ENDED and self._is_late(when):
             when = self._claim.at
         self._say(says, when, why or "the model answered with an error", ERROR)
         if self._claim is not None and says is Activity.LIMITED:
-            limit = LimitStatement(when, short(why, WORDS_AT_MOST), resets_at=resets_at)
+            limit = LimitStatement(when, short(why, LONGEST_LIMIT_WORDS), resets_at=resets_at)
             self._claim = replace(self._claim, limit=limit)
         elif self._claim is not None and says is Activity.FAILED:
-            trouble = Trouble.SESSION if self._refused >= REFUSED_FOR_GOOD else trouble_in(why, *kind)
+            trouble = Trouble.SESSION if self._refused >= REFUSALS_ARE_FINAL_FROM else trouble_in(why, *kind)
             self._claim = replace(self._claim, trouble=trouble)
 
     def _has_failed(self) -> bool:
@@ -129,24 +125,24 @@ class TranscriptActivity(ABC):
 
 
 def moment(stamp: Any) -> float | None:
-    """A time as transcripts write it, in seconds since 1970."""
+    """The time of a transcript's stamp, in seconds since 1970."""
     found = at(stamp)
     return found.timestamp() if found is not None else None
 
 
 def call(name: Any, arguments: Any) -> str:
     """A tool call in a few words: `Bash: touch x`."""
-    told = tool_call(str(name), arguments, time=None, call="")
-    return short(f"{told.tool}: {told.text}" if told.text else told.tool, 120)
+    entry = tool_call(str(name), arguments, time=None, call="")
+    return short(f"{entry.tool}: {entry.text}" if entry.text else entry.tool, 120)
 
 
-def short(text: str, most: int = CUT_AT) -> str:
+def short(text: str, most: int = LONGEST_REASON) -> str:
     words = " ".join(text[: most * 4].split())
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def by_status(status: Any) -> Activity | None:
-    """What an HTTP status means for the agent: it is limited, or can't go on by itself."""
+    """The activity by an HTTP status: limited, failed, or None."""
     match status:
         case 429:
             return Activity.LIMITED
@@ -156,19 +152,19 @@ def by_status(status: Any) -> Activity | None:
             return None
 
 
-FIRST_LOOK = 256 << 10
-FIRST_LOOK_AT_MOST = 16 << 20
-"""So far back is a complete line looked for, if the last one is very long."""
-AT_ONCE = 1 << 20
+FIRST_READ_BYTES = 256 << 10
+MOST_FIRST_READ_BYTES = 16 << 20
+"""How far back a complete line is searched, if the last one is very long."""
+BYTES_PER_READ = 1 << 20
 LONGEST_LINE = 32 << 20
-"""A longer line is passed over."""
-KNOWN_BY = 64
-"""So many bytes before the place that was reached tell whether it is still the same file."""
+"""Bytes. Longer lines are skipped."""
+COMPARED_BYTES = 64
+"""How many bytes before the current offset are compared to see whether the file was rewritten."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewLines:
-    """The new lines that are objects; `anew` says that they are of a file that was not looked at before."""
+    """The objects in new lines; `anew` if they are of another or rewritten file."""
 
     documents: tuple[Document, ...] = ()
     anew: bool = False
@@ -178,11 +174,13 @@ NONE = NewLines()
 
 
 class JsonLinesTail:
-    def __init__(self, path: Path, *, first_look: int = FIRST_LOOK, at_once: int = AT_ONCE) -> None:
+    """Reads the new lines of a growing file."""
+
+    def __init__(self, path: Path, *, first_look: int = FIRST_READ_BYTES, at_once: int = BYTES_PER_READ) -> None:
         self._path = path
         self._first_look, self._at_once = first_look, at_once
         self._seen: FileState | None = None
-        """The file as it was when all of it had been read."""
+        """The file's state when all of it was read; None while there is more."""
         self._file: tuple[int, int] | None = None
         self._place = 0
         self._before = b""
@@ -191,11 +189,11 @@ class JsonLinesTail:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the file held more, at the last look, than is read at once."""
+        """Whether the last `read` did not reach the end of the file."""
         return self._file is not None and self._seen is None
 
     def read(self) -> NewLines | None:
-        """What is new, at most so much at once; None while there is no file. An unchanged file costs one `stat`."""
+        """The new lines, at most 1 MB at once; None while there is no file. An unchanged file costs one `stat`."""
         state = state_of(self._path)
         if state is not None and state == self._seen:
             return NONE
@@ -217,13 +215,13 @@ class JsonLinesTail:
         file.seek(self._place)
         block = file.read(self._at_once)
         self._place += len(block)
-        self._before = (self._before + block)[-KNOWN_BY:]
+        self._before = (self._before + block)[-COMPARED_BYTES:]
         self._seen = state if self._place >= state.size else None
         return NewLines(tuple(self._documents(block)), anew)
 
     def _begin(self, file: BinaryIO, place: int) -> None:
-        file.seek(max(0, place - KNOWN_BY))
-        self._place, self._before, self._passing_over = place, file.read(min(place, KNOWN_BY)), False
+        file.seek(max(0, place - COMPARED_BYTES))
+        self._place, self._before, self._passing_over = place, file.read(min(place, COMPARED_BYTES)), False
         self._rest.clear()
 
     def _goes_on(self, file: BinaryIO) -> bool:
@@ -236,7 +234,7 @@ class JsonLinesTail:
             whole, passed_over = bytes(self._rest) + line, self._passing_over
             self._rest.clear()
             self._passing_over = False
-            if not passed_over and (document := _document(whole)) is not None:
+            if not passed_over and (document := json_object(whole)) is not None:
                 yield document
         if not self._passing_over:
             self._rest += rest
@@ -246,36 +244,28 @@ class JsonLinesTail:
 
 
 def _line_near_the_end(file: BinaryIO, size: int, wanted: int) -> int:
-    """Where a line begins from which on there is at least one that is complete, if that is not too far back."""
+    """The start of a line near the end, with at least one complete line after it, if that is not too far back."""
     while wanted < size:
         file.seek(size - wanted)
         block = file.read(wanted)
         newline = block.find(b"\n")
-        if block.find(b"\n", newline + 1) > newline >= 0 or wanted >= FIRST_LOOK_AT_MOST:
+        if block.find(b"\n", newline + 1) > newline >= 0 or wanted >= MOST_FIRST_READ_BYTES:
             return size - wanted + newline + 1 if newline >= 0 else size
         wanted *= 4
     return 0
 
 
-def _document(line: bytes) -> Document | None:
-    try:
-        found = json.loads(line) if line.strip() else None
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
 READINGS: Parts[type[TranscriptActivity]] = Parts("activity", "READING")
-"""By the kind of the backend."""
+"""By program."""
 
 
 class ActivityReader(Protocol):
     def read(self) -> Evidence | None:
-        """What the transcript says now; None where it says nothing, or is not there. Never raises."""
+        """The evidence in the transcript now; None if there is none, or no file. Never raises."""
 
 
 class JsonLinesReader:
-    """A transcript that is a file of lines."""
+    """A transcript that is a file of JSON lines."""
 
     def __init__(self, path: Path, reading: Callable[[], TranscriptActivity]) -> None:
         self._tail = JsonLinesTail(path)
@@ -289,29 +279,29 @@ class JsonLinesReader:
             self._reading = self._new()
         for document in news.documents if news is not None else ():
             self._reading.take(document)
-        if not self._tail.is_behind:  # what is read of a long piece says what was, not what is
+        if not self._tail.is_behind:  # until the end is read, the evidence is outdated
             self._claim = self._reading.claim()
         return self._claim
 
 
 class SinceReader:
-    """What is said of a program that runs since a moment: before, another one wrote the conversation."""
+    """Drops evidence from before a program's start: another process wrote it."""
 
     def __init__(self, reader: ActivityReader, since: float) -> None:
         self._reader = reader
         self._since = since
 
     def read(self) -> Evidence | None:
-        said = self._reader.read()
-        return said if said is not None and said.at >= self._since else None
+        evidence = self._reader.read()
+        return evidence if evidence is not None and evidence.at >= self._since else None
 
 
 def reader_for(
     backend_kind: str, path: Path, conversation: str | None, *, since: float | None = None
 ) -> ActivityReader | None:
-    """A reader of one conversation; None for a kind of agent whose transcripts say nothing of the kind.
+    """A reader for one conversation; None if the program's transcripts give no evidence.
 
-    `since` is when the agent's program started: a conversation that is resumed may end in the middle of a turn.
+    `since` is the start of the agent's program: a conversation that is resumed may end in the middle of a turn.
     """
     reading = READINGS.get(backend_kind)
     reader = reading.reader(path, conversation) if reading is not None else None

@@ -1,1 +1,1 @@
-"""How people and programs talk to a running fleet: ask, follow, see who is there; by the broker or the journal."""
+"""How the CLI and other programs use a fleet: send commands, follow events, read the presence of services."""

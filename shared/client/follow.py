@@ -1,4 +1,4 @@
-"""Follows what a fleet says: by the broker, and by the journal while no broker answers. Every event once."""
+"""Follows a fleet's events, states and replies: over the broker, and from the journal while no broker answers."""
 
 import contextlib
 import time
@@ -17,8 +17,8 @@ from shared.messaging.inbox import Connected, Disconnected, Inbox, MessageArrive
 from shared.messaging.journal import Journal
 from shared.runtime.bootstrap import connect
 
-LOOKS_EVERY_S = 0.5
-AT_MOST = 10_000
+JOURNAL_READ_EVERY_S = 0.5
+MOST_PAST_EVENTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def follow(
     seconds: float | None = None,
     on_broker_lost: Callable[[], None] = lambda: None,
 ) -> Iterator[FollowedDocument]:
-    """Every event once, whichever way it comes; states when they change; replies."""
+    """Yield every event once, states when they change, and replies. `since` (epoch seconds) adds past events."""
     follower = Follower(fleet)
     end = time.monotonic() + seconds if seconds is not None else float("inf")
     inbox = Inbox()
@@ -49,7 +49,7 @@ def follow(
         yield from follower.begin(since)
         alone_since: float | None = time.monotonic()
         while time.monotonic() < end:
-            for item in inbox.take(min(end, time.monotonic() + LOOKS_EVERY_S)):
+            for item in inbox.take(min(end, time.monotonic() + JOURNAL_READ_EVERY_S)):
                 if isinstance(item, Connected):
                     bus.note_connected(item)
                     alone_since = None
@@ -59,7 +59,7 @@ def follow(
                 elif isinstance(item, MessageArrived):
                     bus.acknowledge([item])
                     yield from follower.hear(item)
-            if alone_since is not None and time.monotonic() - alone_since > LOOKS_EVERY_S:
+            if alone_since is not None and time.monotonic() - alone_since > JOURNAL_READ_EVERY_S:
                 yield from follower.read_journal()
     finally:
         bus.stop()
@@ -67,28 +67,29 @@ def follow(
 
 @dataclass
 class Follower:
-    """What was shown already. Events are shown in order: a gap in this host's is filled from the journal."""
+    """Drops repeats, and fills gaps in this host's events from the journal."""
 
     fleet: Fleet
-    places: dict[tuple[str, str], int] = field(default_factory=dict)
+    cursors: dict[tuple[str, str], int] = field(default_factory=dict)
     shown: dict[str, Any] = field(default_factory=dict)
 
     def begin(self, since: float | None) -> Iterator[FollowedDocument]:
+        """The past events since a time; all others of the journal count as shown."""
         with self._journal() as journal:
-            for entry in journal.entries_since(since, AT_MOST) if journal and since is not None else ():
+            for entry in journal.entries_since(since, MOST_PAST_EVENTS) if journal and since is not None else ():
                 yield from self._event(entry.topic, entry.payload)
             for source in journal.sources() if journal else ():
-                self.places.setdefault(self._key(source, journal.epoch), journal.newest(source))
+                self.cursors.setdefault(self._key(source, journal.epoch), journal.newest(source))
 
     def read_journal(self) -> Iterator[FollowedDocument]:
         with self._journal() as journal:
             for source in journal.sources() if journal else ():
-                for entry in journal.entries(source, self.places.get(self._key(source, journal.epoch), 0)):
+                for entry in journal.entries(source, self.cursors.get(self._key(source, journal.epoch), 0)):
                     yield from self._event(entry.topic, entry.payload)
 
     @contextlib.contextmanager
     def _journal(self) -> Iterator[Any]:
-        """The journal, or None while there is none; making one is not for those who only look."""
+        """The journal, or None while there is none: a follower makes no journal."""
         journal = Journal(self.fleet.journal, "cli") if self.fleet.journal.exists() else None
         try:
             yield journal
@@ -100,34 +101,35 @@ class Follower:
         return (f"/{self.fleet.space.host}/{source}", epoch)
 
     def hear(self, message: MessageArrived) -> Iterator[FollowedDocument]:
-        told = self._read(message.topic, message.payload)
-        if told is None:
+        """What is new by a message of the broker."""
+        found = self._read(message.topic, message.payload)
+        if found is None:
             return
-        if isinstance(told.document, Reply):
-            yield told
-        elif told.row in STATES:
-            data = told.document.data
+        if isinstance(found.document, Reply):
+            yield found
+        elif found.row in STATES:
+            data = found.document.data
             news = (data.status, data.reason, data.pid)
             if self.shown.get(message.topic) != news:  # a heartbeat is not news
                 self.shown[message.topic] = news
-                yield told
+                yield found
         else:
-            if told.host == self.fleet.space.host and told.document.seq > self._place(told.document) + 1:
+            if found.host == self.fleet.space.host and found.document.seq > self._cursor(found.document) + 1:
                 yield from self.read_journal()
             yield from self._event(message.topic, message.payload)
 
     def _event(self, topic: str, payload: bytes) -> Iterator[FollowedDocument]:
-        told = self._read(topic, payload)
-        if told is None or isinstance(told.document, Reply) or told.document.seq <= self._place(told.document):
+        found = self._read(topic, payload)
+        if found is None or isinstance(found.document, Reply) or found.document.seq <= self._cursor(found.document):
             return
-        self.places[told.document.source, told.document.epoch] = told.document.seq
-        yield told
+        self.cursors[found.document.source, found.document.epoch] = found.document.seq
+        yield found
 
-    def _place(self, envelope: Envelope[Any]) -> int:
-        return self.places.get((envelope.source, envelope.epoch), 0)
+    def _cursor(self, envelope: Envelope[Any]) -> int:
+        return self.cursors.get((envelope.source, envelope.epoch), 0)
 
     def _read(self, topic: str, payload: bytes) -> FollowedDocument | None:
-        """What can be shown; commands, cleared states and what nobody understands are passed over."""
+        """The document of a message; None for commands, cleared states and unreadable payloads."""
         located = locate(topic, self.fleet.space.prefix)
         if located is None or located[1] is COMMAND:
             return None

@@ -1,4 +1,4 @@
-"""What every service says of itself on the bus; None when no broker answers."""
+"""Reads the retained states of all services from the broker."""
 
 import time
 from collections.abc import Collection
@@ -14,16 +14,18 @@ from shared.runtime.bootstrap import connect, endpoints_of
 from shared.system.log import Log
 
 SETTLED_S = 0.15
-"""Retained messages come at once after the subscription; when none came for so long, that was all."""
+"""Retained messages come right after the subscription; after this pause there are no more."""
 
 
 @dataclass
 class BusLook:
+    """The services that have published their state, and when."""
+
     services: dict[str, ServiceState] = field(default_factory=dict)
     service_times: dict[str, float] = field(default_factory=dict)
 
     def take(self, message: MessageArrived, prefix: str) -> bool:
-        """Note what a service says; False for a message of any other kind."""
+        """Take a service's state; False if the message is something else."""
         located = locate(message.topic, prefix)
         if located is None or located[1] is not SERVICE_STATE:
             return False
@@ -37,14 +39,14 @@ class BusLook:
 
 
 class QuietLog(Log):
-    """A passing client's troubles are told by its verb, in its own words."""
+    """Drops everything: the CLI reports a client's errors itself."""
 
     def _write(self, level: str, said: str, fields: dict[str, object]) -> None:
         pass
 
 
 class Glance:
-    """A look that is under way: the connection is made while whoever wants it does something else."""
+    """A query of all services' states, which connects in the background until `result` is called."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._prefix = fleet.space.prefix
@@ -54,7 +56,7 @@ class Glance:
         self._bus.start()
 
     def result(self, timeout_s: float, services: Collection[str] = ()) -> BusLook | None:
-        """What was heard; who names the services that there are need not wait whether there are more."""
+        """The states; None if no broker answered in time. It returns as soon as the named services are there."""
         look: BusLook | None = None
         deadline = time.monotonic() + timeout_s
         while items := self._inbox.take(deadline):
@@ -74,13 +76,14 @@ class Glance:
 
 
 def look_at_bus(fleet: Fleet, timeout_s: float) -> BusLook | None:
+    """The states of all services; None if no broker answered in time."""
     with closing(Glance(fleet)) as glance:
         return glance.result(timeout_s)
 
 
 def may_answer(fleet: Fleet) -> bool:
-    """Whether it is worth waiting for a broker: False while our own is known to be down."""
+    """Whether there is a broker to wait for: False while the private one is known to be down."""
     try:
         return bool(endpoints_of(fleet))
     except MusterError:
-        return True  # an address that is none: the connection tells of it
+        return True  # a bad address, which the connection reports

@@ -1,6 +1,6 @@
-"""Sends a command and waits for its reply: by the broker, or by the journal when no broker answers.
+"""Sends a command and waits for its reply, over the broker, or through the journal when no broker answers.
 
-Both ways carry the same id, so a command that went both ways acts once.
+Both ways carry the same id, so a command that goes both ways acts once.
 """
 
 import time
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from shared.client.presence import QuietLog
-from shared.contract.commands import WAITS_AT_MOST_S, AgentCommand, Command, Reply
+from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, AgentCommand, Command, Reply
 from shared.contract.ids import new_id
 from shared.contract.services import SERVICES
 from shared.contract.topics import COMMAND, REPLY
@@ -20,15 +20,15 @@ from shared.messaging.journal import Journal
 from shared.runtime.bootstrap import connect
 
 CONNECTS_WITHIN_S, ANSWERS_WITHIN_S, TYPES_WITHIN_S = 0.7, 2.0, 8.0
-"""After this the command goes into the journal as well. What is typed is answered when the agent has it."""
+"""After this the command goes into the journal too. Typing takes longer: its reply waits for the agent's input box."""
 
 
 class NoReply(MusterError):
-    """The command is on its way, but nobody answered."""
+    """The command was sent, but there is no reply."""
 
 
 class StillWaits(NoReply):
-    """The command is in hand, and its owner said what it waits for."""
+    """The command is open, and its owner has said what it waits for."""
 
     exit_code = 75  # sysexits' EX_TEMPFAIL
 
@@ -36,7 +36,7 @@ class StillWaits(NoReply):
 def ask(
     fleet: Fleet, command: Command, *, wait_s: float = 20.0, on_wait: Callable[[str], None] = lambda _: None
 ) -> Reply:
-    """Have a command carried out; returns the final reply. `on_wait` hears what it waits for meanwhile."""
+    """Send a command and return its final reply. `on_wait` gets what it waits for. Raises NoReply or StillWaits."""
     owner = command.addressee()
     if owner in SERVICES and owner not in fleet.services:
         raise MusterError(
@@ -44,26 +44,28 @@ def ask(
             " there, then run `muster down` and `muster up`"
         )
     command_id = new_id()
-    expires = datetime.now(UTC) + timedelta(seconds=WAITS_AT_MOST_S)
+    expires = datetime.now(UTC) + timedelta(seconds=COMMAND_EXPIRES_AFTER_S)
     command = command.model_copy(update={"id": command_id, "expires": expires})
-    asking = _Asking(fleet, command, command_id, time.monotonic() + wait_s, on_wait)
-    reached = asking.through_broker()
-    if asking.answer is None:
-        if asking.waits is None:
+    exchange = _Exchange(fleet, command, command_id, time.monotonic() + wait_s, on_wait)
+    reached = exchange.through_broker()
+    if exchange.reply is None:
+        if exchange.waits is None:
             on_wait(f"the broker {'gives no answer' if reached else 'is down'}: the command goes through the journal")
-        asking.through_journal()
-    if asking.answer is not None:
-        return asking.answer
-    if asking.waits is not None:
-        raise StillWaits(f"{asking.waits}; it is still under way after {wait_s:g} s, and `muster events` tells its end")
+        exchange.through_journal()
+    if exchange.reply is not None:
+        return exchange.reply
+    if exchange.waits is not None:
+        raise StillWaits(
+            f"{exchange.waits}; it is still under way after {wait_s:g} s, and `muster events` tells its end"
+        )
     raise NoReply(
         f"no answer within {wait_s:g} s; {command.verb} {command_id} is carried out if its owner"
         f" returns by {expires:%H:%M:%S} UTC"
     )
 
 
-class _Asking:
-    """One command on its way."""
+class _Exchange:
+    """One command and its replies."""
 
     def __init__(
         self, fleet: Fleet, command: Command, command_id: str, deadline: float, on_wait: Callable[[str], None]
@@ -72,19 +74,19 @@ class _Asking:
         self._fleet, self._command, self._id, self._deadline = fleet, command, command_id, deadline
         self._payload = command.model_dump_json(exclude_none=True).encode()
         self._reply_topic = REPLY.name(fleet.space, command=command_id)
-        self.answer: Reply | None = None
+        self.reply: Reply | None = None
         self.waits: str | None = None
 
-    def _hear(self, payload: bytes) -> None:
+    def _take(self, payload: bytes) -> None:
         reply = Reply.model_validate_json(payload)
         if reply.final:
-            self.answer = reply
+            self.reply = reply
         elif reply.said != self.waits:
             self.waits = reply.said
             self._on_wait(reply.said)
 
     def through_broker(self) -> bool:
-        """Whether there was a broker at all."""
+        """Send the command over the broker and wait for replies; returns whether a broker accepted the connection."""
         inbox = Inbox()
         bus = connect(self._fleet, "operator", inbox, QuietLog("muster"))
         bus.subscribe([self._reply_topic])
@@ -92,7 +94,7 @@ class _Asking:
         deadline = time.monotonic() + CONNECTS_WITHIN_S
         reached = False
         try:
-            while self.answer is None and (items := inbox.take(deadline)):
+            while self.reply is None and (items := inbox.take(deadline)):
                 for item in items:
                     if isinstance(item, Connected) and bus.note_connected(item):
                         reached = True
@@ -102,22 +104,23 @@ class _Asking:
                         )
                         bus.publish(COMMAND.name(self._fleet.space, verb=self._command.verb), self._payload)
                     elif isinstance(item, MessageArrived) and item.topic == self._reply_topic:
-                        self._hear(item.payload)
+                        self._take(item.payload)
                         deadline = self._deadline if self.waits else deadline
         finally:
             bus.stop()
         return reached
 
     def through_journal(self) -> None:
+        """Store the command in the journal and wait for replies there."""
         journal = Journal(self._fleet.journal, "cli")
         owner = self._command.addressee()
         try:
             journal.requests.accept([request_of(self._fleet.space, self._command, time.time())], owner)
             while True:
-                said = journal.requests.answer_to(self._id, owner) or journal.requests.waits_for(self._id, owner)
-                if said is not None:
-                    self._hear(said)
-                if self.answer is not None or time.monotonic() >= self._deadline:
+                payload = journal.requests.answer_to(self._id, owner) or journal.requests.waits_for(self._id, owner)
+                if payload is not None:
+                    self._take(payload)
+                if self.reply is not None or time.monotonic() >= self._deadline:
                     return
                 time.sleep(0.05)
         finally:

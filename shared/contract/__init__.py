@@ -1,1 +1,1 @@
-"""What is said on the bus: topics, commands, events, states. No I/O."""
+"""The contract of the bus: topics, commands, replies, events, states and the service manifest. No I/O."""

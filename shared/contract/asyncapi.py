@@ -1,6 +1,6 @@
-"""An AsyncAPI 3.0 document of the bus, generated from the topic table, the commands and their models.
+"""Generates the AsyncAPI 3.0 document of the bus from the topic table, the commands and their models.
 
-`python -m shared.contract.asyncapi` prints it; `--write` writes `docs/asyncapi.yaml`. A test says that it is current.
+`python -m shared.contract.asyncapi` prints it, `--write` writes `docs/asyncapi.yaml`. A test fails if that is outdated.
 """
 
 import io
@@ -11,22 +11,25 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic.json_schema import models_json_schema
 from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import LiteralScalarString
 
 from shared.contract import asyncapi_examples as examples
-from shared.contract.commands import VERBS, WAITS_AT_MOST_S, Command, Reply
+from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, VERBS, Command, Reply
 from shared.contract.envelope import Data, Envelope
-from shared.contract.services import SERVICES
 from shared.contract.topics import COMMAND, EVERY_SERVICE, REPLY, TOPICS, Topic
-from shared.generated import publish
+from shared.generated import UntitledFields, publish
 from shared.version import __version__
 
 FILE = Path(__file__).parents[2] / "docs" / "asyncapi.yaml"
 HEADER = "# Made from the models by `python -m shared.contract.asyncapi --write`; a test says that it is current.\n"
 
+PLACE = "#/components/schemas"
+ENVELOPE = "CloudEvent"
+
 Document = dict[str, Any]
+Schema = dict[str, Any]
 
 ABOUT = f"""\
 What the services of a Muster fleet say, and what they can be asked to do.
@@ -41,7 +44,7 @@ Everything is JSON in UTF-8 over MQTT 3.1.1 with QoS 1. `mosquitto_sub -t 'muste
   one with each event of a `source` within an `epoch`: a lower one is a repeat, a gap is closed by `replay`.
 - A **state** is retained: the newest is the truth. An empty payload takes it back: what it spoke of is gone.
 - A **command** is bare JSON, so that it can be typed by hand. Unknown fields are refused. It must not be
-  retained, acts once for each `id`, and is answered `expired` when it waited longer than {WAITS_AT_MOST_S} s.
+  retained, acts once for each `id`, and is answered `expired` when it waited longer than {COMMAND_EXPIRES_AFTER_S} s.
 - A **reply** says what came of a command, in a sentence. It comes on `reply/<id of the command>`, or where the
   command's `reply_to` says, which must be below `reply/` too.
 
@@ -67,36 +70,36 @@ PARAMETERS: Mapping[str, Document] = {
     "command": {"description": f"The id of the command, or what its `reply_to` ends with; {AN_ID}."},
 }
 
-TOLD = tuple(row for row in TOPICS if row not in (COMMAND, REPLY))
+DOCUMENT_TOPICS = tuple(row for row in TOPICS if row not in (COMMAND, REPLY))
 
 
 def document() -> Document:
-    """The whole document, as plain data; the same models give the same document."""
+    """The whole document as plain data."""
     return {
         "asyncapi": "3.0.0",
         "info": {"title": "Muster", "version": __version__, "description": ABOUT},
         "defaultContentType": "application/json",
         "servers": {"private": _server()},
         "channels": {
-            **{_key(row): _channel(row) for row in TOLD},
+            **{_key(row): _channel(row) for row in DOCUMENT_TOPICS},
             **{_key(COMMAND, verb=verb): _command_channel(kind) for verb, kind in VERBS.items()},
             _key(REPLY): _channel(REPLY),
         },
         "operations": {
-            **{f"send_{_key(row)}": _sends(row) for row in TOLD},
+            **{f"send_{_key(row)}": _sends(row) for row in DOCUMENT_TOPICS},
             **{verb: _receives(kind) for verb, kind in VERBS.items()},
         },
         "components": {
             "parameters": {name: _parameter(name) for name in _parameter_names()},
             "messages": _messages(),
-            "schemas": schemas([*(kind for row in TOLD for kind in row.documents), Reply], VERBS.values()),
+            "schemas": schemas([*(kind for row in DOCUMENT_TOPICS for kind in row.documents), Reply], VERBS.values()),
             "operationBindings": {"passing": _binding(retain=False), "retained": _binding(retain=True)},
             "securitySchemes": {"role": {"type": "userPassword", "description": ROLES}},
         },
     }
 
 
-# --- where ---
+# --- servers and channels ---
 
 
 def _server() -> Document:
@@ -142,7 +145,7 @@ def _address(row: Topic, **ids: str) -> str:
 
 
 def _filled(row: Topic, ids: Mapping[str, str]) -> str:
-    """The pattern with these ids in place; the others stay as they are."""
+    """The pattern with these ids filled in; the others stay."""
     return re.sub(r"\{(\w+)\}", lambda found: ids.get(found[1], found[0]), row.pattern)
 
 
@@ -152,7 +155,7 @@ def _parameters(row: Topic, **ids: str) -> Document:
 
 
 def _parameter_names() -> list[str]:
-    return list(dict.fromkeys(("prefix", "host", *(name for row in (*TOLD, REPLY) for name in row.ids))))
+    return list(dict.fromkeys(("prefix", "host", *(name for row in (*DOCUMENT_TOPICS, REPLY) for name in row.ids))))
 
 
 def _parameter(name: str) -> Document:
@@ -164,11 +167,10 @@ def _parameter(name: str) -> Document:
 
 
 def _writers(row: Topic) -> str:
-    told = {EVERY_SERVICE: "each service"} | {name: f"the {name}" for name in SERVICES}
-    return " and ".join(told.get(writer, f"the {writer}") for writer in row.writers)
+    return " and ".join("each service" if writer == EVERY_SERVICE else f"the {writer}" for writer in row.writers)
 
 
-# --- what is done there ---
+# --- operations ---
 
 
 def _sends(row: Topic) -> Document:
@@ -189,7 +191,7 @@ def _receives(kind: type[Command]) -> Document:
         "summary": _summary(kind),
         "bindings": _ref("#/components/operationBindings/passing"),
         "messages": [_ref(f"{channel}/messages/{kind.__name__}")],
-        # No `address` with `$message.payload#/reply_to`: it is for channels that have no address, and ours has one.
+        # No `address` with `$message.payload#/reply_to`: that is for channels without an address.
         "reply": {"channel": _ref(reply), "messages": [_ref(f"{reply}/messages/{Reply.__name__}")]},
     }
 
@@ -198,17 +200,19 @@ def _binding(*, retain: bool) -> Document:
     return {"mqtt": {"qos": 1, "retain": retain, "bindingVersion": "0.2.0"}}
 
 
-# --- what is said ---
+# --- messages ---
 
 
 def _messages() -> Document:
-    told = {kind.__name__: _told_message(row, kind) for row in TOLD for kind in row.documents}
-    asked = {kind.__name__: _bare_message(kind, kind.verb, examples.asked(kind)) for kind in VERBS.values()}
-    return {**told, **asked, Reply.__name__: _bare_message(Reply, "reply", examples.answered())}
+    documents = {kind.__name__: _envelope_message(row, kind) for row in DOCUMENT_TOPICS for kind in row.documents}
+    commands = {
+        kind.__name__: _bare_message(kind, kind.verb, examples.command_example(kind)) for kind in VERBS.values()
+    }
+    return {**documents, **commands, Reply.__name__: _bare_message(Reply, "reply", examples.reply_example())}
 
 
-def _told_message(row: Topic, kind: type[Any]) -> Document:
-    example = examples.told(row, kind)
+def _envelope_message(row: Topic, kind: type[Any]) -> Document:
+    example = examples.document_example(row, kind)
     known = {"type": {"const": example["type"]}, "data": _ref(f"{PLACE}/{kind.__name__}")}
     return {
         "name": example["type"],
@@ -247,11 +251,59 @@ def _ref(target: str) -> Document:
     return {"$ref": target}
 
 
+# --- schemas ---
+
+
+def schemas(written: Iterable[type[BaseModel]], read: Iterable[type[BaseModel]]) -> Schema:
+    """The schemas by name: the envelope, then every model and what it refers to."""
+    written, read = [Envelope[Data], *written], list(read)
+    _, found = models_json_schema(
+        [(model, "validation") for model in (*written, *read)],
+        ref_template=f"{PLACE}/{{model}}",
+        schema_generator=UntitledFields,
+    )
+    named: dict[str, Schema] = found["$defs"]
+    for schema in named.values():
+        _without_nulls(schema)
+    for model in written:
+        _as_written(named[_name(model)], model)
+    envelope = _envelope(named.pop(_name(Envelope[Data])))
+    del named[_name(Data)]
+    return {ENVELOPE: envelope, **dict(sorted(named.items()))}
+
+
+def _name(model: type[BaseModel]) -> str:
+    """The name that pydantic uses in references."""
+    return model.__name__.replace("[", "_").replace("]", "_")
+
+
+def _without_nulls(schema: Schema) -> None:
+    """Nulls are never sent, the field is left out instead. So `X or null` becomes an optional X."""
+    for name, field in schema.get("properties", {}).items():
+        choices = [choice for choice in field.get("anyOf", ()) if choice.get("type") != "null"]
+        if len(choices) == 1:
+            rest = {key: value for key, value in field.items() if key != "anyOf" and (key, value) != ("default", None)}
+            schema["properties"][name] = {**choices[0], **rest}
+
+
+def _as_written(schema: Schema, model: type[BaseModel]) -> None:
+    """Services write every field that is not null, so fields with a default are required too."""
+    fields = model.model_fields
+    schema["required"] = [name for name in fields if type(None) not in get_args(fields[name].annotation)]
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
+def _envelope(schema: Schema) -> Schema:
+    schema["properties"]["data"] = {"type": "object", "description": "What is told; its fields follow from `type`."}
+    return {**schema, "title": ENVELOPE}
+
+
 # --- as text ---
 
 
 def render(given: Document) -> str:
-    """The document as YAML that people read: in its own order, long texts as blocks, no anchors."""
+    """The document as readable YAML: in its own order, long texts as blocks, no anchors."""
     yaml = YAML()
     yaml.width = 118
     yaml.indent(mapping=2, sequence=4, offset=2)
@@ -276,65 +328,6 @@ def main() -> int:
         prog="python -m shared.contract.asyncapi",
         description="Describe the bus as AsyncAPI 3.",
     )
-
-
-PLACE = "#/components/schemas"
-ENVELOPE = "CloudEvent"
-
-Schema = dict[str, Any]
-
-
-class _Plain(GenerateJsonSchema):
-    """Fields are called what they are called: a title that repeats the name is noise."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        del schema
-        return False
-
-
-def schemas(written: Iterable[type[BaseModel]], read: Iterable[type[BaseModel]]) -> Schema:
-    """By name: the envelope, then every model and what it refers to."""
-    written, read = [Envelope[Data], *written], list(read)
-    _, found = models_json_schema(
-        [(model, "validation") for model in (*written, *read)],
-        ref_template=f"{PLACE}/{{model}}",
-        schema_generator=_Plain,
-    )
-    named: dict[str, Schema] = found["$defs"]
-    for schema in named.values():
-        _without_nulls(schema)
-    for model in written:
-        _as_written(named[_name(model)], model)
-    envelope = _envelope(named.pop(_name(Envelope[Data])))
-    del named[_name(Data)]
-    return {ENVELOPE: envelope, **dict(sorted(named.items()))}
-
-
-def _name(model: type[BaseModel]) -> str:
-    """As pydantic spells it in references."""
-    return model.__name__.replace("[", "_").replace("]", "_")
-
-
-def _without_nulls(schema: Schema) -> None:
-    """Nobody sends a null: what would be one is left out. So `X or null` is X, and not required."""
-    for name, field in schema.get("properties", {}).items():
-        choices = [choice for choice in field.get("anyOf", ()) if choice.get("type") != "null"]
-        if len(choices) == 1:
-            rest = {key: value for key, value in field.items() if key != "anyOf" and (key, value) != ("default", None)}
-            schema["properties"][name] = {**choices[0], **rest}
-
-
-def _as_written(schema: Schema, model: type[BaseModel]) -> None:
-    """A service writes every field that is not null, those with a default too."""
-    fields = model.model_fields
-    schema["required"] = [name for name in fields if type(None) not in get_args(fields[name].annotation)]
-    for field in schema["properties"].values():
-        field.pop("default", None)
-
-
-def _envelope(schema: Schema) -> Schema:
-    schema["properties"]["data"] = {"type": "object", "description": "What is told; its fields follow from `type`."}
-    return {**schema, "title": ENVELOPE}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
-"""One plausible document of each kind, for the AsyncAPI file: made by the same code that speaks on the bus.
+"""One plausible document of each kind for the AsyncAPI file, written by the code that services use.
 
-A new kind needs no line here. What a field holds is looked up by its name, else follows from its type; the model itself
-then checks the result.
+A new kind needs no line here: a field's value is looked up by its name, or follows from its type.
 """
 
 import json
@@ -14,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from shared.contract.commands import Command, Reply
 from shared.contract.envelope import Data, Event
-from shared.contract.topics import EVERY_SERVICE, FRONT_DESK, Space, Topic
+from shared.contract.topics import DEFAULT_OWNER, EVERY_SERVICE, Space, Topic
 from shared.contract.writer import DocumentWriter
 from shared.version import __version__
 
@@ -93,34 +92,34 @@ SAMPLES: Mapping[str, Any] = {
     "AgentGaveUp.reason": "it died 6 times within 60 s",
     "AgentRestarted.reason": "its program ended with status 1",
 }
-"""By field, or by model and field where the general one would make no sense."""
+"""By field name, or by model and field name."""
 
 
-def told(row: Topic, kind: type[Data]) -> dict[str, Any]:
-    """A whole envelope, as the service that owns the row would publish it."""
+def document_example(row: Topic, kind: type[Data]) -> dict[str, Any]:
+    """An envelope as the service that owns the row publishes it."""
     return envelope(row, fill(kind))
 
 
 def envelope(row: Topic, data: Data) -> dict[str, Any]:
-    teller = DocumentWriter(SPACE, FRONT_DESK if EVERY_SERVICE in row.writers else row.writers[0], EPOCH)
+    writer = DocumentWriter(SPACE, DEFAULT_OWNER if EVERY_SERVICE in row.writers else row.writers[0], EPOCH)
     if isinstance(data, Event):
-        _, payload = teller.event(data, seq=42, time=TIME, cause=CAUSE)
+        _, payload = writer.event(data, seq=42, time=TIME, cause=CAUSE)
     else:
-        _, payload = teller.state(data, seq=42, time=TIME)
-    return {**json.loads(payload), "id": ID}  # a teller's own ids are new each time, and the file must not be
+        _, payload = writer.state(data, seq=42, time=TIME)
+    return {**json.loads(payload), "id": ID}  # a fixed id, so that the file stays the same
 
 
-def asked(kind: type[Command]) -> dict[str, Any]:
-    """A command with no more than a person has to type."""
+def command_example(kind: type[Command]) -> dict[str, Any]:
+    """A command with only the fields that it needs."""
     return _json(fill(kind), exclude_unset=True)
 
 
-def answered() -> dict[str, Any]:
-    return _json(Reply(id=CAUSE, verb="spawn", ok=True, said="builder was started", by=FRONT_DESK, time=TIME))
+def reply_example() -> dict[str, Any]:
+    return _json(Reply(id=CAUSE, verb="spawn", ok=True, said="builder was started", by=DEFAULT_OWNER, time=TIME))
 
 
 def fill(model: type[BaseModel]) -> Any:
-    """The model with a value in every field that needs one; in documents, also where there might be none."""
+    """The model with a value in every required field; of events and states, also in most optional ones."""
     is_command = issubclass(model, Command)
     values = {
         name: _sample(model, name, field)
@@ -133,7 +132,7 @@ def fill(model: type[BaseModel]) -> Any:
 def _sample(model: type[BaseModel], name: str, field: FieldInfo) -> Any:
     known = SAMPLES.get(f"{model.__name__}.{name}", SAMPLES.get(name))
     if not field.is_required() and field.default is not None:
-        return known if isinstance(field.default, dict) else None  # "" and [] are as good as any
+        return known if isinstance(field.default, dict) else None  # other defaults are good examples
     if known is not None:
         return known
     schema = TypeAdapter(field.rebuild_annotation()).json_schema()

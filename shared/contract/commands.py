@@ -1,7 +1,8 @@
-"""What services can be asked to do: plain JSON arguments that a person can type, and the replies.
+"""The commands of the bus, as JSON that a person can type, and their reply.
 
-A verb is one class: its arguments, their examples and help, and how `muster <verb>` takes them. Its owner handles it.
-A command never holds a command line, a path or an environment: it names what the fleet file defines.
+A verb is one class: its owner, its arguments with examples and help, and its options in the CLI. Its docstring and
+descriptions are published in the AsyncAPI file and the CLI's help. A command never holds a command line or an
+environment: it names what the fleet file defines.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,47 +14,47 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validato
 from shared.contract.ids import ConversationId, Id
 
 MAX_PAYLOAD = 256 * 1024
-WAITS_AT_MOST_S = 60
-"""A command that waited longer for its owner is answered `expired`: the world has moved on."""
+COMMAND_EXPIRES_AFTER_S = 60
+"""A command that its owner has not begun by then is answered `expired`, unless it carries its own `expires`."""
 
 
 @dataclass(frozen=True)
 class CliOption:
-    """How a field is given to `muster <verb>`. The help is the field's description; a field without this is not."""
+    """Makes a field an argument of `muster <verb>`. Fields without it can only be set over MQTT."""
 
     flag: str = ""
     """Default: `--` and the field's name."""
     metavar: str | None = None
     positional: bool = False
     many: bool = False
-    """Positional: several may be named, and there is a command for each."""
+    """The argument takes several values and makes one command for each."""
     stores: Any = None
-    """A switch: what it sets."""
+    """The option is a switch that sets this value."""
     says: str = ""
-    """Instead of the field's description."""
+    """The help text. Default: the field's description."""
     file_flag: str = ""
-    """Another option that reads it from a file; `-` is standard input."""
+    """A second option that reads the value from a file; `-` is standard input."""
     stdin: bool = False
-    """`-`, or nothing where standard input is no terminal: it is read from there."""
+    """Read the value from standard input if it is `-`, or if it is missing and standard input is not a terminal."""
     group: str = ""
-    """Of the options in one group, one may be given."""
+    """Options of one group exclude each other."""
 
 
 class Command(BaseModel):
-    """Fields that every command may carry beside its arguments. Unknown fields are refused: a typo must not act."""
+    """Base of all commands, with the fields that each may carry. Unknown fields are refused: a typo must not act."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     verb: ClassVar[str]
     owner: ClassVar[str]
     help: ClassVar[str] = ""
-    """In one line, for `muster --help`; a verb without it is not one of the CLI's."""
+    """One line for `muster --help`. Empty: the CLI makes no verb of it by itself."""
     all_verb: ClassVar[str] = ""
-    """The verb that does it to all agents: `muster <verb> --all`."""
+    """The verb behind `muster <verb> --all`."""
     usual: ClassVar[tuple[str, ...]] = ()
-    """Optional fields that an example shows too."""
+    """Optional fields that examples show too."""
     askers: ClassVar[tuple[str, ...]] = ()
-    """The services that may ask for it, beside people."""
+    """The services that may send it, beside people."""
 
     id: Id | None = Field(
         default=None, description="Chosen by the sender; the same id acts once and is answered again."
@@ -65,15 +66,16 @@ class Command(BaseModel):
     by: str | None = Field(default=None, max_length=200, description="Who asks, for the audit log.")
 
     def addressee(self) -> str:
+        """The service that must carry it out."""
         return self.owner
 
     def concerns(self) -> str | None:
-        """The agent that it is about, `*` for all of them: who looks at these should wait."""
+        """The agent whose session it changes, `*` for all. While it is open, observers must expect changes there."""
         return None
 
     @classmethod
     def verbs(cls) -> Iterator[type[Self]]:
-        """Every command below this class."""
+        """Every class below this one that defines a verb."""
         if "verb" in vars(cls):
             yield cls
         for below in cls.__subclasses__():
@@ -92,6 +94,7 @@ NOW = Field(
 
 class AgentCommand(Command):
     changes_session: ClassVar[bool] = True
+    """False for commands that only type."""
 
     agent: AgentNames = Field(description="The agent's name in the fleet file.", examples=["builder"])
 

@@ -1,4 +1,4 @@
-"""The envelope of every event and state (CloudEvents 1.0 as JSON), and what all documents have in common."""
+"""The envelope of every event and state (CloudEvents 1.0 as JSON), and the base classes of what is inside."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -9,13 +9,13 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 from shared.contract.ids import Id
 
 MAX_SEQ = 2**63 - 1
-"""What a journal can count to."""
+"""The largest number that SQLite stores."""
 SOURCE_PATTERN = r"^/[a-z0-9_-]+/[a-z0-9_-]+$"
 """`/<host>/<service>`"""
 
 
 class Tone(StrEnum):
-    """How a document strikes a person: terminals and pages colour it so."""
+    """How good the news is, for colours."""
 
     GOOD = "good"
     BAD = "bad"
@@ -23,27 +23,25 @@ class Tone(StrEnum):
 
 
 class Urgency(StrEnum):
-    """Whom an event is for."""
+    """How much attention an event needs."""
 
-    LOG = "log"  # whoever reads along
-    NEWS = "news"  # worth a word to those who care
+    LOG = "log"  # for the record
+    NEWS = "news"  # worth telling people
     ACTION = "action"  # a person has to do something
 
 
 class Data(BaseModel):
-    """The inside of an envelope. A reader ignores fields it does not know: hosts may differ in version.
+    """The `data` of an envelope. Readers ignore fields that they don't know: hosts may differ in version."""
 
-    A model is built when it is first used: no process speaks of everything.
-    """
-
+    # Deferred, since each process uses only some of the models.
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     def word(self) -> str:
-        """The one word that says what this is."""
+        """The status or the kind of event, in one word."""
         raise NotImplementedError
 
     def sentence(self) -> str:
-        """What a person wants to know beside that word."""
+        """The details for people, without the word and the subject."""
         return str(getattr(self, "reason", ""))
 
 
@@ -72,7 +70,7 @@ class Envelope(BaseModel, Generic[D]):
 
 
 class Event(Data):
-    """Something that happened. A class with a `kind` of its own is one kind of event."""
+    """Base of all events. A class that defines `kind` is one kind of event."""
 
     kind: str
     tone: ClassVar[Tone] = Tone.NEUTRAL
@@ -83,7 +81,7 @@ class Event(Data):
 
     @classmethod
     def kinds(cls) -> Iterator[type[Self]]:
-        """Every kind of event below this class, in the order of the source."""
+        """Every kind of event below this class, in the order of definition."""
         if "kind" in cls.__annotations__ and cls is not Event:
             yield cls
         for below in cls.__subclasses__():
@@ -91,7 +89,7 @@ class Event(Data):
 
     @classmethod
     def name(cls) -> str:
-        """The value of `kind` of this class."""
+        """This class's value of `kind`."""
         return str(cls.model_fields["kind"].default)
 
 

@@ -1,4 +1,4 @@
-"""The names of things: short, safe in a topic, a tmux session name and a file name alike."""
+"""Ids: short names that are safe in a topic, a tmux session name and a file name alike."""
 
 import os
 import re
@@ -16,10 +16,10 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 Epoch = NewType("Epoch", str)
 
 Id = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
-"""An id as it appears in a document or a fleet file: checked where it enters."""
+"""An id in a document or a fleet file; pydantic checks it."""
 
 CONVERSATION_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
-"""An agent's own id of a conversation. It never begins as an option of a program does."""
+"""The agent's own id of a conversation. No leading dash: it becomes an argument of a program."""
 ConversationId = Annotated[str, StringConstraints(pattern=CONVERSATION_PATTERN)]
 
 
@@ -32,13 +32,13 @@ def is_conversation(text: str) -> bool:
 
 
 def as_id(text: str) -> str:
-    """Turn free text (a host name, say) into an id that reads like it."""
+    """An id that resembles the text, a host name for example."""
     cleaned = re.sub(r"[^a-z0-9_-]+", "-", text.lower()).strip("-")
     return cleaned[:64] or "host"
 
 
 def new_id() -> str:
-    """A fresh id; ids made in a later millisecond sort after those made earlier."""
+    """A unique id; ids sort by the millisecond in which they were made."""
     number = (time.time_ns() // 1_000_000 << 50) | int.from_bytes(os.urandom(7)) >> 6
     digits = []
     for _ in range(19):

@@ -1,7 +1,7 @@
-"""The service manifest: one row per service, and the two kinds of people.
+"""The service manifest: one row per service, and the roles of people.
 
-Supervision, console scripts, broker roles and rights, compose file and docs follow from these rows; tests say so.
-Imported by short-lived programs: nothing heavy here, so topics are named by their patterns.
+Supervision, console scripts, broker roles and rights, compose file and docs follow from these rows; tests check it.
+Short-lived programs import this module, so it imports nothing heavy and names topics by their patterns.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ class ServiceEntry:
 
     name: str
     does: str
-    """For people, in the README too."""
+    """One line for people, in the README too."""
     writes: tuple[str, ...]
-    """The topics that nobody else writes; retained ones are published again on every connect."""
+    """The topics that only this service writes. Retained ones are published again on every connect."""
     follows: tuple[str, ...] = ()
-    """Events that it handles, each once and in order."""
+    """The topics whose events it handles, each once and in order."""
     hints: tuple[str, ...] = ()
-    """Messages that only make it look sooner."""
+    """The topics whose messages only bring the next turn forward."""
     optional: bool = False
     """Whether the fleet file may switch it off: `<name>: {enabled: false}`."""
 
@@ -63,7 +63,7 @@ MANIFEST = (
 SERVICES = tuple(entry.name for entry in MANIFEST)
 
 PEOPLE = ("viewer", "operator")
-"""A viewer reads; an operator may also command."""
+"""The broker roles of people: a viewer reads, an operator may also send commands."""
 
 
 def entry_of(name: str) -> ServiceEntry:

@@ -1,4 +1,4 @@
-"""The states of agents and services: their names, and the retained documents that carry them."""
+"""The states of agents and services: their values, and the retained documents that carry them."""
 
 from enum import StrEnum
 from typing import Any
@@ -129,4 +129,4 @@ TONES: dict[Status | Activity | Presence, Tone] = {
     **dict.fromkeys((Status.EXITED, Status.TERMINATED, Status.GAVE_UP, Presence.OFFLINE), Tone.BAD),
     **dict.fromkeys((Activity.NEEDS_APPROVAL, Activity.LIMITED, Activity.STALLED, Activity.FAILED), Tone.BAD),
 }
-"""How a state strikes a person; one that is not here is neutral."""
+"""The tone of each state; the others are neutral."""

@@ -1,4 +1,7 @@
-"""The topic table: the whole MQTT surface in one place. A row builds, subscribes, parses and says who may write."""
+"""The topic table: the whole MQTT surface in one place.
+
+A row builds topic names and subscriptions, parses what arrives, and knows who may write.
+"""
 
 import json
 import re
@@ -19,11 +22,11 @@ from shared.contract.services import MANIFEST
 from shared.contract.states import AgentState, ServiceState
 from shared.errors import MusterError
 
-FRONT_DESK = "spawner"
-"""Answers for the host what is addressed to nobody in particular: unknown verbs, unknown services."""
+DEFAULT_OWNER = "spawner"
+"""The service that answers commands without an owner: unknown verbs, unknown services."""
 
 EVERY_SERVICE = "*"
-"""As a writer: each service, on its own name only."""
+"""As writer of a topic: each service, for its own name. As owner of a verb: the service that the command names."""
 
 
 class MalformedDocument(MusterError):
@@ -32,7 +35,7 @@ class MalformedDocument(MusterError):
 
 @dataclass(frozen=True)
 class Space:
-    """Where this host's topics live."""
+    """The first two levels of every topic of a host."""
 
     host: str
     prefix: str = "muster"
@@ -52,25 +55,25 @@ class Topic:
 
     pattern: str
     carries: type[BaseModel]
-    """The document; of events, the class of all its kinds."""
+    """The class of the document; for events, the base class of all kinds."""
     says: str
     retain: bool = False
     others: tuple[str, ...] = ()
-    """Who writes it beside the service whose own it is: see `writers`."""
+    """Writers beside those that the manifest names."""
 
     def name(self, space: Space, **ids: str) -> str:
         return f"{space.root}/{self.pattern.format(**ids)}"
 
     def name_of(self, space: Space, data: Data) -> str:
-        """The topic of one document."""
+        """The topic on which this document is published; its ids are fields of the document."""
         return self.name(space, **{name: str(getattr(data, name)) for name in self.ids})
 
     def filter(self, space: Space, **ids: str) -> str:
-        """The subscription for this row; ids not given are wildcards."""
+        """The subscription to this row; ids that are not given become wildcards."""
         return f"{space.root}/" + re.sub(r"\{(\w+)\}", lambda m: ids.get(m[1], "+"), self.pattern)
 
     def match(self, below_host: str) -> dict[str, str] | None:
-        """The ids in a topic (given without prefix and host), or None when it belongs to another row."""
+        """The ids in a topic name without prefix and host; None if it is not of this row."""
         found = self._regex.fullmatch(below_host)
         return found.groupdict() if found else None
 
@@ -80,12 +83,12 @@ class Topic:
 
     @cached_property
     def writers(self) -> tuple[str, ...]:
-        """Who may write it, as the manifest says."""
+        """The services and roles that may write it."""
         return (*(entry.name for entry in MANIFEST if self.pattern in entry.writes), *self.others)
 
     @cached_property
     def documents(self) -> tuple[type[BaseModel], ...]:
-        """The documents that it carries: one, or each kind of event."""
+        """The classes of the documents that it carries: one, or one for each kind of event."""
         return tuple(self.carries.kinds()) if issubclass(self.carries, Event) else (self.carries,)
 
     @cached_property
@@ -99,27 +102,28 @@ class Topic:
         return re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", self.pattern))
 
     @cached_property
-    def _inside(self) -> Any:
+    def _data_type(self) -> Any:
         if len(self.documents) == 1:
             return self.documents[0]
         return Annotated[Union[self.documents], Field(discriminator="kind")]  # noqa: UP007 - made of a tuple
 
     @cached_property
     def _envelope(self) -> TypeAdapter[Envelope[Any]]:
-        return TypeAdapter(Envelope[self._inside])  # type: ignore[name-defined]
+        return TypeAdapter(Envelope[self._data_type])  # type: ignore[name-defined]
 
     @cached_property
     def _data(self) -> TypeAdapter[Any]:
-        return TypeAdapter(self._inside)
+        return TypeAdapter(self._data_type)
 
     def read_data(self, data: object) -> Any:
-        """The inside of an envelope, from plain data. Raises MalformedDocument."""
+        """Parse the `data` of an envelope. Raises MalformedDocument."""
         try:
             return self._data.validate_python(data)
         except ValidationError as error:
             raise MalformedDocument(f"not the data of {self.pattern!r}: {first_fault(error)}") from error
 
     def read(self, payload: bytes) -> Envelope[Any]:
+        """Parse a whole message. Raises MalformedDocument."""
         try:
             return self._envelope.validate_json(payload)
         except ValidationError as error:
@@ -147,42 +151,42 @@ TOPICS = (*STATES, *EVENTS, COMMAND, REPLY)
 
 
 def rows(patterns: Iterable[str]) -> tuple[Topic, ...]:
-    """The rows that the manifest names by their patterns."""
+    """The rows with these patterns."""
     by_pattern = {row.pattern: row for row in TOPICS}
     return tuple(by_pattern[pattern] for pattern in patterns)
 
 
 def locate(topic: str, prefix: str) -> tuple[str, Topic, dict[str, str]] | None:
-    """Which host, row and ids a topic name means; None for a topic that is not ours."""
-    head, _, rest = topic.removeprefix(f"{prefix}/").partition("/")
+    """The host, row and ids of a topic name; None if no row matches."""
+    host, _, rest = topic.removeprefix(f"{prefix}/").partition("/")
     if not topic.startswith(f"{prefix}/") or not rest:
         return None
     for row in TOPICS:
         ids = row.match(rest)
         if ids is not None:
-            return head, row, ids
+            return host, row, ids
     return None
 
 
-class _Numbers(BaseModel):
-    """What every event has, of whatever version."""
+class _Position(BaseModel):
+    """The fields that place an event in its source's stream."""
 
     source: str = Field(pattern=SOURCE_PATTERN)
     epoch: str
     seq: int = Field(ge=0, le=MAX_SEQ)
 
 
-def read_numbers(payload: bytes) -> tuple[str, str, int] | None:
-    """Source, epoch and number of an event whose kind is not known here: hosts may differ in version."""
+def read_position(payload: bytes) -> tuple[str, str, int] | None:
+    """Source, epoch and number of a document, also of a kind that this version does not know; None if it has none."""
     try:
-        numbers = _Numbers.model_validate_json(payload)
+        position = _Position.model_validate_json(payload)
     except ValidationError:
         return None
-    return numbers.source, numbers.epoch, numbers.seq
+    return position.source, position.epoch, position.seq
 
 
 def row_for(data: Data) -> Topic:
-    """The row that carries such a document."""
+    """The row that carries documents of this class."""
     return _ROW_OF[type(data)]
 
 
@@ -190,7 +194,7 @@ _ROW_OF = {document: row for row in (*EVENTS, *STATES) for document in row.docum
 
 
 def first_fault(error: ValidationError) -> str:
-    """The most telling thing wrong with a document, as a person would say it: a typo before what it left out."""
+    """One fault of a document, for people. An unknown key comes first: it is often a typo of a missing one."""
     faults = error.errors(include_url=False)
     fault = next((each for each in faults if each["type"] == "extra_forbidden"), faults[0])
     if fault["type"] == "extra_forbidden":

@@ -1,4 +1,4 @@
-"""From a typed document to bytes on a topic: the envelope is put around it here, and nowhere else."""
+"""Turns a typed document into a topic and bytes. Envelopes are made only here."""
 
 import json
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from shared.contract.topics import Space, Topic, row_for
 
 @dataclass(frozen=True)
 class DocumentWriter:
-    """Who speaks, from where, in which life of the journal."""
+    """Writes the documents of one service of one host."""
 
     space: Space
     service: str
@@ -23,6 +23,7 @@ class DocumentWriter:
         return f"/{self.space.host}/{self.service}"
 
     def event(self, event: Event, *, seq: int, time: datetime, cause: str | None) -> tuple[str, bytes]:
+        """Topic and payload of an event. Its id follows from epoch and `seq`, so a repeat has the same id."""
         row = row_for(event)
         return self._wrap(row, event, f"{row.family}.{event.kind}", f"{self.epoch}-{seq}", seq, time, cause)
 
@@ -33,7 +34,7 @@ class DocumentWriter:
     def _wrap(
         self, row: Topic, data: Data, kind: str, document_id: str, seq: int, time: datetime, cause: str | None
     ) -> tuple[str, bytes]:
-        # Put together by hand, for this is most of what telling costs. All but the cause are ids of our own making.
+        # Formatted by hand, since this is most of the cost of an event. Only the cause may need escaping.
         caused = f'"cause":{json.dumps(cause)},' if cause is not None else ""
         subject = str(getattr(data, row.ids[0]))
         text = (

@@ -1,4 +1,4 @@
-"""The fleet file: what people declare, read once per change and checked with the line of every fault."""
+"""The fleet file: its models, and reading and checking it. Every fault is reported with its line."""
 
 from shared.fleet.backend import Backend, PromptDelivery
 from shared.fleet.declaration import Agent, AgentKind, Declaration, FleetRestarts, RestartPolicy

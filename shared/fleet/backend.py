@@ -10,7 +10,7 @@ from shared.contract.ids import Id
 from shared.fleet.screen_rules import Dialog, ScreenRules, Sign, TitleRule
 from shared.fleet.section import (
     KeyName,
-    MoreThanNoSeconds,
+    PositiveSeconds,
     Regex,
     Seconds,
     Section,
@@ -44,7 +44,7 @@ else:
     TranscriptKind = Literal[programs_with("transcript.py")]
 
 UNSAID: Any = ""
-"""What is left to the backend that this one is laid over; where none says it, `check` tells of it."""
+"""Left to the backend that this one is `like`; `check` reports it if that does not say it either."""
 
 
 class PromptDelivery(StrEnum):
@@ -75,7 +75,7 @@ class ResumeRules(Section):
     """Whether a prompt on the command line is heeded then too; else it is pasted."""
     refused: list[Regex] = []
     """What the agent shows when it has no such conversation."""
-    refused_within_s: MoreThanNoSeconds = 20.0
+    refused_within_s: PositiveSeconds = 20.0
     """A resumed agent that ends so soon, not by our hand and not with status 0, refused it."""
     otherwise: Literal["fresh", "stop"] = "fresh"
     """After a refusal: begin a new conversation with the agent's prompt, or leave it down."""
@@ -194,5 +194,5 @@ class Backend(Section):
     screen: ScreenRules = ScreenRules()
     titles: dict[Id, TitleRule | None] = {}
     """What the terminal's title tells; the first that matches counts. `null` takes a shipped one away."""
-    ready_within_s: MoreThanNoSeconds = 60.0
+    ready_within_s: PositiveSeconds = 60.0
     """How long it may take to be ready for its first prompt."""

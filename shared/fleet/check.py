@@ -1,7 +1,7 @@
-"""Checks of a fleet file that need more than one key: names that lead nowhere, directories that are not allowed, and
-rules for screens and titles that fail on their own samples.
+"""Checks of a fleet file that need more than one key: unknown names, directories that are not allowed, and rules for
+screens and titles that fail on their own samples.
 
-Tests run the shipped rules on their samples; only the user's own rules are checked when a file is read.
+The shipped rules are checked on their samples by tests, the user's own when the file is read.
 """
 
 import re
@@ -19,16 +19,16 @@ from shared.fleet.screen_rules import Dialog, LimitWarning, Sign, TitleRule
 from shared.system.tmux.requests import KEEPER
 
 Found = Iterator[tuple[tuple[Any, ...], str]]
-"""Where, and what is wrong there."""
+"""The keys that lead to a fault, and its description."""
 
 LISTS = ("resume_args", "extra_args", "hooks_args", "fresh_args", "model_args", "prompt_args")
-"""What stands in an argv for a list of words."""
+"""The placeholders in `argv` that stand for a list of words."""
 ASK_LISTS = ("model_args", "schema_args")
-"""The same where a copy is asked."""
+"""The same in `ask.argv`."""
 
 
 def check(fleet: Fleet, faults: Faults) -> None:
-    """Raise BadFleetFile with all that is wrong."""
+    """Raise BadFleetFile with all faults."""
     rules = (_backends, _agents, _names, _paths, _workspaces, _loops)
     if found := [faults.sentence(where, said) for rule in rules for where, said in rule(fleet)]:
         raise bad(found)
@@ -105,7 +105,7 @@ def _names(fleet: Fleet) -> Found:
 
 
 def _paths(fleet: Fleet) -> Found:
-    """Whether files are there is asked when they are needed; here only whether they can be."""
+    """Whether paths can be resolved; whether the files exist is checked when they are needed."""
     declared = fleet.declared
     named: list[tuple[tuple[Any, ...], Path | None]] = [
         *((("workspaces", place), root) for place, root in enumerate(declared.workspaces)),
@@ -130,7 +130,7 @@ def _paths(fleet: Fleet) -> Found:
 
 def _workspaces(fleet: Fleet) -> Found:
     if len(fleet.roots) < len(fleet.declared.workspaces):
-        return  # which of them is no path was said already
+        return  # `_paths` has reported the bad one
     for name, agent in fleet.agents.items():
         section = "services" if name in fleet.declared.services else "agents"
         if (said := outside(fleet, agent.dir)) is not None:
@@ -138,7 +138,7 @@ def _workspaces(fleet: Fleet) -> Found:
 
 
 def outside(fleet: Fleet, directory: Path) -> str | None:
-    """Why an agent can't run in a directory; None when it may."""
+    """Why an agent can't run in a directory; None if it can."""
     try:
         workspace = fleet.resolve(directory)
     except BadPath as fault:
@@ -202,7 +202,7 @@ def _phases(fleet: Fleet, loop: Loop, roles: Sequence[str]) -> Found:
 
 
 def _templates(loop: Loop) -> Found:
-    """What stands in braces in a message is filled in: one that is not known is a slip."""
+    """Unknown placeholders in messages."""
     written: list[tuple[tuple[Any, ...], str, frozenset[str]]] = [
         *((("patterns", name, "text"), pattern.text, OF_COMMIT) for name, pattern in loop.patterns.items()),
         *((("inbox", path, "text"), inbox.text, OF_INBOX) for path, inbox in loop.inbox.items()),
@@ -222,7 +222,7 @@ Rule = Named | Dialog
 
 
 def check_rules(declared: Backend, whole: Backend, base: Backend) -> Found:
-    """`declared` as it was written, `whole` with what it was laid over: `base`."""
+    """Faults of the rules in `declared`; `whole` is `declared` on top of `base`."""
     for name, sign in declared.screen.signs.items():
         found = _rule(name, sign, whole.screen.signs.get(name), base.screen.signs, whole)
         yield from ((("screen", "signs", name, *place), said) for place, said in found)
@@ -277,7 +277,7 @@ def _dialog(written: Dialog, earlier: list[str], whole: Backend, base: Backend) 
 
 
 def _samples(written: Rule, rule: Rule, backend: Backend) -> Found:
-    """Those that were written beside a rule; `rule` is what came of it."""
+    """The samples of a rule as written; `rule` is the merged rule that they are tried on."""
     for key, samples, expected in (("yes", written.yes, True), ("no", written.no, False)):
         for place, sample in enumerate(samples):
             if _fits(rule, sample, backend) is not expected:
@@ -294,7 +294,7 @@ def _reason(rule: Named) -> Found:
 
 
 def _fits(rule: Rule, sample: str, backend: Backend) -> bool:
-    from shared.screen import fits_title, shows_dialog, shows_sign  # noqa: PLC0415 - it needs the models of this package
+    from shared.screen import fits_title, shows_dialog, shows_sign  # noqa: PLC0415 - that package imports the models of this one
 
     match rule:
         case Sign() | LimitWarning():

@@ -10,7 +10,7 @@ from shared.contract.ids import Id
 from shared.fleet.backend import Backend
 from shared.fleet.loops import Loop
 from shared.fleet.policies import Wake, WatchPolicy
-from shared.fleet.section import NO_CONTROL_CHARACTERS, MoreThanNoSeconds, Seconds, Section, VariablePattern, Variables
+from shared.fleet.section import NO_CONTROL_CHARACTERS, PositiveSeconds, Seconds, Section, VariablePattern, Variables
 from shared.messaging.broker import BadEndpoint, Endpoint
 
 
@@ -23,11 +23,11 @@ class RestartPolicy(Section):
     """No wait is longer."""
     burst: int = Field(default=5, ge=0)
     """At most this many restarts …"""
-    burst_s: MoreThanNoSeconds = 60.0
+    burst_s: PositiveSeconds = 60.0
     """… within this time."""
     sustained: int = Field(default=30, ge=0)
     """And at most this many …"""
-    sustained_s: MoreThanNoSeconds = 3600.0
+    sustained_s: PositiveSeconds = 3600.0
     """… within this longer time."""
 
 
@@ -36,11 +36,11 @@ class FleetRestarts(Section):
 
     burst: int = Field(default=20, ge=1)
     """More restarts than this …"""
-    burst_s: MoreThanNoSeconds = 10.0
+    burst_s: PositiveSeconds = 10.0
     """… within this time wait for their turn."""
     sustained: int = Field(default=0, ge=0)
     """More than this within `sustained_s`, and who dies next is given up; 0: ten for each agent, at least 100."""
-    sustained_s: MoreThanNoSeconds = 3600.0
+    sustained_s: PositiveSeconds = 3600.0
     """The longer time."""
 
 
@@ -48,7 +48,7 @@ def _is_address(url: str) -> str:
     try:
         Endpoint.parse(url)
     except BadEndpoint:
-        # Its words repeat the address, and people put passwords there.
+        # The original message repeats the address, in which people put passwords.
         raise ValueError(
             "not a broker's address; write it like mqtt://127.0.0.1:1883 or mqtts://broker.example,"
             " without a path, a user or a password: that is kept in the credentials file"
@@ -84,9 +84,9 @@ class BrokerSettings(Section):
 class PollSettings(Section):
     """How often services look for themselves."""
 
-    connected_s: MoreThanNoSeconds = 30.0
+    connected_s: PositiveSeconds = 30.0
     """How often to look while a broker answers; changes are pushed anyway."""
-    alone_s: MoreThanNoSeconds = 1.0
+    alone_s: PositiveSeconds = 1.0
     """How often to look while none does."""
 
 
@@ -246,7 +246,7 @@ class Declaration(Section):
     @field_validator("agents", "backends", mode="before")
     @classmethod
     def _bare_means_defaults(cls, given: Any) -> Any:
-        """`builder:` with nothing behind it is an agent with every default."""
+        """`builder:` without a value is an agent with all defaults."""
         return (
             {name: {} if each is None else each for name, each in given.items()} if isinstance(given, dict) else given
         )

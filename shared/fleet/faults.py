@@ -1,4 +1,4 @@
-"""What is wrong with a fleet file, in words: file, line, key and what is allowed. Values are never repeated."""
+"""Faults of a fleet file as sentences: file, line, key and what is allowed. Values are never repeated."""
 
 import difflib
 import re
@@ -45,7 +45,7 @@ SAID = {
     "invalid_key": "a key must be a text; put quotes around it",
     "recursion_loop": "it contains itself",
 }
-"""By what the validation calls the fault."""
+"""By pydantic's type of the fault."""
 
 PATTERNS = {
     ID_PATTERN: "it may hold small letters, digits, `_` and `-`, at most 64 of them",
@@ -65,7 +65,7 @@ class BadFleetFile(MusterError):
 
 
 class Faults:
-    """Writes sentences about one file."""
+    """Writes the sentences about one file."""
 
     def __init__(self, path: Path, document: Any) -> None:
         self._path = path
@@ -75,12 +75,12 @@ class Faults:
         return f"{self._path}, line {line_of(self._document, where)}: {_key(where)}: {said}"
 
     def of(self, fault: Any) -> str:
-        """A sentence about what the validation found."""
+        """A sentence about a fault that pydantic found."""
         where: tuple[Any, ...] = fault["loc"]
         if where and where[-1] == "[key]":
             return self.sentence(where[:-1], f"not a name that can stand here: {self._name(fault, where[-2])}")
         if fault["type"] == "invalid_key" and "(" in str(where[-1]):
-            return self.sentence((*where[:-1], "…"), _said(fault))  # a list or a mapping, in which anything may be
+            return self.sentence((*where[:-1], "…"), _said(fault))  # a list or mapping as key may hold anything
         empty = "it is empty; " if self._given(where) is None and fault["type"] != "missing" else ""
         match fault["type"]:
             case "extra_forbidden":
@@ -96,7 +96,7 @@ class Faults:
         return self.sentence(where, said)
 
     def of_characters(self) -> list[str]:
-        """Sentences about texts that no program can be given."""
+        """Sentences about texts that can't be passed to a program."""
         said = "it holds a NUL or half of a surrogate pair, which no program can be given"
         return [self.sentence(where, said) for where, text in _texts(self._document) if UNWRITABLE.search(text)]
 
@@ -116,7 +116,7 @@ class Faults:
 
 
 def _texts(node: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """Every text of a document, with its place. No setting is deeper than this goes, so that a circle ends too."""
+    """Every text of a document with its place. The depth limit is above that of any setting, and ends circles."""
     if isinstance(node, str):
         yield where, node
     elif len(where) < 12:
@@ -126,20 +126,21 @@ def _texts(node: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
 
 
 def bad(sentences: Iterable[str]) -> BadFleetFile:
-    """All that is wrong, each said once, and so many at most that a person still reads them."""
+    """One error with all sentences, each once, up to a limit."""
     told = list(dict.fromkeys(sentences))
     more = [f"and {len(told) - MOST_SENTENCES} more"] if len(told) > MOST_SENTENCES else []
     return BadFleetFile("\n".join([*told[:MOST_SENTENCES], *more]))
 
 
 def allowed(given: str, choices: Sequence[str]) -> str:
+    """The allowed values, after a guess at what was meant."""
     close = difflib.get_close_matches(given[:LONGEST_KEY], choices, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}allowed are: {', '.join(choices) or 'none'}"
 
 
 def keys_at(where: Sequence[Any]) -> list[str]:
-    """The keys that can stand at a place, found by the models' annotations."""
+    """The keys that are allowed at a place, by the models' annotations."""
     model: Any = Declaration
     for step in where:
         model = _within(model, step)
@@ -155,7 +156,7 @@ def _key(where: Sequence[Any]) -> str:
 
 
 def shown(text: str) -> str:
-    """A text of the file as a part of one line, whatever it holds."""
+    """A text of the file, cut and escaped for a part of one line."""
     cut = text if len(text) <= LONGEST_KEY else f"{text[: LONGEST_KEY - 1]}…"
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in cut)
 
@@ -179,7 +180,7 @@ def _within(model: Any, step: Any) -> Any:
 
 
 def _plain(annotation: Any) -> Any:
-    """Without what only narrows it: `X | None` and `Annotated[X, …]` are X."""
+    """X for `X | None` and `Annotated[X, …]`."""
     if get_origin(annotation) is Annotated:
         return _plain(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):

@@ -1,4 +1,4 @@
-"""Finding, reading and re-reading the fleet file."""
+"""Finds, reads and re-reads the fleet file."""
 
 import os
 import re
@@ -18,8 +18,8 @@ from shared.system.files import stamp_of, watch
 from shared.system.yaml_text import NotYaml, load
 
 FILE_NAME = "fleet.yaml"
-LARGEST = 1024 * 1024
-"""Bytes. A file that takes seconds to read would hold up who keeps the agents."""
+LARGEST_BYTES = 1024 * 1024
+"""Reading a larger file would take seconds, and hold up the spawner."""
 
 PROBLEMS = {
     "found duplicate key": "a key is there twice",
@@ -29,11 +29,11 @@ PROBLEMS = {
     "but found another document": "there must be one document in the file",
     "maximum recursion depth": "it is nested too deeply",
 }
-"""Where the words of the parser repeat what was written, or say little."""
+"""Our words where the parser's repeat what was written, or say little."""
 
 
 def find_fleet_file(given: str | None) -> Path:
-    """`--fleet`, else `MUSTER_FLEET`, else `./fleet.yaml`, else the one in the user's configuration directory."""
+    """The given file, else `MUSTER_FLEET`, else `./fleet.yaml`, else the one in the user's configuration directory."""
     named = given or os.environ.get("MUSTER_FLEET")
     if named:
         path = as_path(named)
@@ -49,7 +49,7 @@ def find_fleet_file(given: str | None) -> Path:
 
 
 def as_path(written: str) -> Path:
-    """A path as a person writes it. The `~` of a user who does not exist stays as it is."""
+    """A path with `~` expanded; that of an unknown user stays."""
     return Path(os.path.expanduser(written))  # noqa: PTH111 - Path's own would raise
 
 
@@ -59,7 +59,7 @@ def config_directory() -> Path:
 
 
 def load_fleet(path: Path) -> Fleet:
-    """Read and check the file, or raise BadFleetFile."""
+    """Read and check the file. Raises BadFleetFile with every fault and its line."""
     document = _document(path, _text(path))
     faults = Faults(path, document)
     fleet = Fleet(path, _declared(document, faults))
@@ -67,15 +67,15 @@ def load_fleet(path: Path) -> Fleet:
     return fleet
 
 
-# What fails below is told in new words, and after the handling has ended: the errors that are handled show what was
-# written, and so would a trace with them in it. There are secrets among it.
+# The functions below raise outside of their `except` blocks: the original errors show the text of the file, which may
+# hold secrets, and would be part of a trace.
 
 
 def _text(path: Path) -> str:
     try:
         written = path.read_bytes()
-        if len(written) > LARGEST:
-            said = f"{path} is larger than a fleet file can be: {len(written)} bytes, at most {LARGEST} are read"
+        if len(written) > LARGEST_BYTES:
+            said = f"{path} is larger than a fleet file can be: {len(written)} bytes, at most {LARGEST_BYTES} are read"
         else:
             return written.decode("utf-8")
     except OSError as error:
@@ -101,7 +101,7 @@ def _document(path: Path, text: str) -> Any:
 
 
 def _problem(fault: NotYaml) -> str:
-    """What is wrong with the YAML, without what was written there."""
+    """The problem with the YAML, without the text of the file."""
     problem = fault.problem
     if found := re.match(r'found duplicate key "([\w.-]{1,64})" with value ', problem):
         return f"the key {shown(found[1])!r} is there twice"
@@ -114,7 +114,7 @@ def _problem(fault: NotYaml) -> str:
 
 
 def _without_what_was_written(quoted: re.Match[str]) -> str:
-    """A single character and what the parser calls a thing (`<scalar>`) may stay."""
+    """Drop quoted text, but not single characters and the parser's own words (`<scalar>`)."""
     return quoted[0] if len(quoted[1]) < 3 or quoted[1].startswith("<") else "'…'"
 
 
@@ -130,16 +130,16 @@ def _declared(document: Any, faults: Faults) -> Declaration:
 
 
 class FleetFile:
-    """The file while it is being edited: the last good one stays in force."""
+    """The fleet file of a running service: `fleet` is its last valid version, `fault` says what is wrong since."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._seen = stamp_of(self.path)  # before reading: an edit in between is then seen as one
+        self._seen = stamp_of(self.path)  # before reading, so that an edit in between is noticed
         self.fleet = load_fleet(path)
         self.fault = ""
 
     def refresh(self) -> bool:
-        """Read the file again if it changed; True when there is a new good one."""
+        """Read the file again if it changed; True if `fleet` is a new one."""
         stamp = stamp_of(self.path)
         if stamp == self._seen:
             return False
@@ -153,5 +153,5 @@ class FleetFile:
         return True
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Call back from a thread of its own, soon after the file was changed."""
+        """Call `changed` from another thread after each change of the file."""
         watch(self.path, changed, self._seen)

@@ -1,4 +1,4 @@
-"""A valid fleet file and what follows from it: every agent with its defaults, every backend in full, every account."""
+"""A valid fleet file, and what follows from it: agents with their defaults, backends in full, paths, accounts."""
 
 import hashlib
 import socket
@@ -21,15 +21,15 @@ from shared.fleet.section import Section
 S = TypeVar("S", bound=Section)
 
 EITHER_OR = (("prompt", "prompt_file"),)
-"""Who says one of these has not left the other as it was."""
+"""A value for one of these also replaces the other."""
 WHOLE = ("wake",)
-"""Mappings that make sense only as they were written together."""
+"""Mappings that are replaced as a whole."""
 DIALOGS = "dialogs"
-"""The list whose members have names, and are merged by them."""
+"""The list whose members are merged by their id."""
 
 
 def overlay(below: S, above: S) -> S:
-    """`above`, and where it says nothing `below`. Mappings and dialogs are merged, lists and plain values replaced."""
+    """`below` with the values that `above` sets. Mappings and dialogs are merged, lists and plain values replaced."""
     base, changes = below.model_dump(exclude_unset=True), above.model_dump(exclude_unset=True)
     for one, other in EITHER_OR:
         if one in changes or other in changes:
@@ -49,8 +49,8 @@ def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 
 def _merge_dialogs(base: list[dict[str, Any]], changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """By id: new ones first, for the first that matches counts. One with a `match` takes the other's place whole, so
-    that keys are pressed in no other dialog than they were meant for.
+    """Merge by id, new ones first: the first dialog that matches counts. One with a `match` replaces the other as a
+    whole, since the other's keys are for another dialog.
     """
     changed = {each["id"]: each for each in changes}
     there = {each["id"] for each in base}
@@ -62,17 +62,19 @@ def _merge_dialogs(base: list[dict[str, Any]], changes: list[dict[str, Any]]) ->
 
 
 class BadPath(MusterError):
-    """A path of the fleet file that can't be one: of a user who does not exist, or through a link to itself."""
+    """A path that can't be resolved: the home of an unknown user, or a circular link."""
 
 
 @dataclass(frozen=True)
 class Fleet:
+    """One fleet: its file, and what follows from it. Immutable; an edit of the file gives another one."""
+
     path: Path
     declared: Declaration
 
     @cached_property
     def home(self) -> Path:
-        """Where Muster keeps its own files for this fleet."""
+        """The directory of Muster's own files for this fleet."""
         return self.path.parent / ".muster"
 
     @property
@@ -89,7 +91,7 @@ class Fleet:
 
     @property
     def hooks(self) -> Path:
-        """Where agents tell what they do."""
+        """The directory into which agents' hooks write."""
         return self.home / "hooks"
 
     @property
@@ -98,56 +100,53 @@ class Fleet:
 
     @cached_property
     def stamp(self) -> str:
-        """Marks this fleet's tmux sessions: two fleets may share one tmux server."""
+        """The fleet's mark on its tmux sessions: fleets may share one tmux server."""
         return hashlib.sha256(str(self.home).encode()).hexdigest()[:12]
 
     @cached_property
     def services(self) -> tuple[str, ...]:
-        """Muster's own services that this fleet runs."""
+        """The names of Muster's services that this fleet runs."""
         return tuple(
             entry.name for entry in MANIFEST if not entry.optional or getattr(self.declared, entry.name).enabled
         )
 
     @cached_property
     def agents(self) -> Mapping[str, Agent]:
-        """Whom the fleet consists of, side services too, each with what `defaults` gives it."""
+        """All agents by name, with `defaults` filled in, and side services as agents."""
         agents = {name: overlay(self.declared.defaults, agent) for name, agent in self.declared.agents.items()}
         return {**agents, **{name: _as_agent(service) for name, service in self.declared.services.items()}}
 
     @cached_property
     def phased(self) -> frozenset[str]:
-        """Agents of kind loop that play in a loop with phases: they are started when a phase begins, not before."""
+        """Agents of kind loop in a loop with phases: they are started when a phase begins, not before."""
         playing = {agent for loop in self.declared.loops.values() if loop.phases for agent in loop.roles.values()}
         return frozenset(
             agent for agent in playing if agent in self.agents and self.agents[agent].kind is AgentKind.LOOP
         )
 
     def starts_by_itself(self, agent: str) -> bool:
-        """Whether an agent is to run though nobody ever asked for it."""
+        """Whether an agent runs without a command to start it."""
         return self.agents[agent].enabled and agent not in self.phased
 
     @cached_property
     def backends(self) -> Mapping[str, Backend]:
-        """Every backend as it is in force. One whose `like` leads nowhere is left out; `check` tells of it."""
+        """Every backend in full, by name. One whose `like` leads nowhere is missing; `check` reports it."""
         found: dict[str, Backend] = dict(shipped())
         waiting = dict(self.declared.backends)
         while waiting:
-            able = [name for name, backend in waiting.items() if _base(name, backend) not in waiting.keys() - {name}]
-            able = [name for name in able if waiting[name].like != name]
-            if not able:
+            ready = [name for name, backend in waiting.items() if _base(name, backend) not in waiting.keys() - {name}]
+            ready = [name for name in ready if waiting[name].like != name]
+            if not ready:
                 break
-            for name in able:
+            for name in ready:
                 backend = waiting.pop(name)
                 base = found.get(_base(name, backend))
                 if base is not None or backend.like is None:
                     found[name] = overlay(base or Backend(), backend)
         return found
 
-    def backend(self, name: str) -> Backend | None:
-        return self.backends.get(name)
-
     def profile(self, agent: str) -> Backend:
-        """How this agent is run. KeyError when the fleet has no such agent or backend."""
+        """The backend of an agent. Raises KeyError if the fleet has no such agent or backend."""
         if agent in self.declared.services:
             argv = self.declared.services[agent].argv
             return Backend(binary=argv[0], argv=["{binary}", *argv[1:]], deliver=PromptDelivery.ARG, prompt_args=[])
@@ -155,7 +154,7 @@ class Fleet:
 
     @cached_property
     def roots(self) -> tuple[Path, ...]:
-        """Where agents may run. What can't be a path allows nothing; `check` tells of it."""
+        """The directories below which agents may run. A bad path is left out; `check` reports it."""
         found = []
         for root in self.declared.workspaces:
             with suppress(BadPath):
@@ -163,7 +162,7 @@ class Fleet:
         return tuple(found)
 
     def resolve(self, path: Path) -> Path:
-        """A path of the file, from where the file is. Links are followed to their end. Raises BadPath."""
+        """An absolute path for one in the file, with links followed. Raises BadPath."""
         try:
             return (self.path.parent / path.expanduser()).resolve()
         except OSError as error:
@@ -186,10 +185,7 @@ def _as_agent(service: SideService) -> Agent:
 
 
 def account_of(fleet: Fleet, agent: str, backend: str | None = None) -> str:
-    """The account that an agent uses: as it is declared, else one for each backend.
-
-    `backend` is what runs it, where that is known; else what is declared.
-    """
+    """The account of an agent: the declared one, else one for each backend. `backend` is what it runs on, if known."""
     declared = fleet.agents.get(agent)
     if declared is not None and declared.account is not None:
         return declared.account
@@ -197,7 +193,7 @@ def account_of(fleet: Fleet, agent: str, backend: str | None = None) -> str:
 
 
 def is_concerned(models: Collection[str] | None, model: str | None) -> bool:
-    """Whether an agent on this model is concerned by a limit of these; None: of all, "": of those that name none."""
+    """Whether a limit of these models concerns an agent on `model`. None: all models. "": agents that name no model."""
     if models is None:
         return True
     named = (model or "").lower()
@@ -205,4 +201,4 @@ def is_concerned(models: Collection[str] | None, model: str | None) -> bool:
 
 
 SIDE_SERVICE = "service"
-"""What stands for a backend where a side service is told of."""
+"""The backend's name in reports about side services."""

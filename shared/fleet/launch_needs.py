@@ -1,4 +1,4 @@
-"""What an agent needs to start: workspace, prompt, variables and program. Read again at every start."""
+"""What an agent needs to start: workspace, prompt, variables and program. Read for every start."""
 
 import os
 import re
@@ -18,28 +18,28 @@ from shared.fleet.section import VARIABLE
 
 
 def spliced(argv: Sequence[str], lists: Mapping[str, Sequence[str]]) -> list[str]:
-    """Put lists in place of the words that name them."""
+    """Replace words such as `{model_args}` by the lists that they name."""
     named = {f"{{{name}}}": words for name, words in lists.items()}
     return [each for word in argv for each in named.get(word, [word])]
 
 
 def fill(word: str, values: Mapping[str, str]) -> str:
-    """Put values in place of `{name}`, once; other braces stay, for a command line may need them."""
+    """Replace each `{name}` by its value, once; unknown names and other braces stay."""
     return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), word)
 
 
 TMUX_SETS = ("TERM", "TERM_*", "TMUX", "TMUX_*")
-"""tmux puts these into every pane, from what it knows of the pane."""
+"""tmux sets these in every pane."""
 
 
 class BadEnvironmentFile(MusterError):
-    """A file of NAME=value lines that can't be used."""
+    """A file with a line that is not NAME=value."""
 
 
 def environment(allowed: Iterable[str], own: Mapping[str, str], *given: Mapping[str, str]) -> dict[str, str]:
-    """The variables of `own` whose names are allowed, and over them what was given; the last of these counts most.
+    """The allowed variables of `own`, overridden by those of `given` in their order.
 
-    Of another terminal, the one in which Muster itself was started, nothing is passed on.
+    Variables about the terminal in which Muster was started are never passed on.
     """
     patterns = tuple(allowed)
     env = {name: value for name, value in own.items() if matches(name, patterns) and not matches(name, TMUX_SETS)}
@@ -58,7 +58,7 @@ def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def read_variables(text: str, where: str) -> dict[str, str]:
-    """NAME=value lines. Nothing is expanded; a pair of quotes around a value is taken off. No fault repeats a value."""
+    """Parse NAME=value lines. Quotes around a value are removed, nothing is expanded. No error repeats a value."""
     found = {}
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
         words = line.strip().removeprefix("export ").lstrip()
@@ -81,7 +81,7 @@ class CannotStart(MusterError):
 
 
 def workspace_of(fleet: Fleet, agent: str, directory: Path | None = None) -> Path:
-    """Where the agent runs. A link may lead elsewhere now than when the file was read."""
+    """The agent's workspace, checked again: links may have changed since the file was read. Raises CannotStart."""
     directory = directory or fleet.agents[agent].dir
     if said := outside(fleet, directory):
         raise CannotStart(f"agent {agent!r} can't be started: {said}")
@@ -95,7 +95,7 @@ def workspace_of(fleet: Fleet, agent: str, directory: Path | None = None) -> Pat
     if not workspace.is_dir():
         raise CannotStart(f"the workspace {workspace} of agent {agent!r} is not a directory; make it or change `dir`")
     if not os.access(workspace, os.R_OK | os.X_OK):
-        # tmux would start the program elsewhere, and say nothing.
+        # tmux would silently start the program elsewhere.
         raise CannotStart(f"the workspace {workspace} of agent {agent!r} can't be entered; see to its permissions")
     return workspace
 
@@ -112,7 +112,7 @@ def prompt_of(fleet: Fleet, agent: str) -> str:
 
 
 def variables_of(fleet: Fleet, agent: str, backend: Backend, own: Mapping[str, str]) -> dict[str, str]:
-    """The agent's environment; `own` is Muster's."""
+    """The agent's environment; `own` is Muster's. Raises CannotStart."""
     declared = fleet.agents[agent]
     allowed = [*fleet.declared.environment.allow, *backend.env_from, *declared.env_from]
     revealed = [{name: value.get_secret_value() for name, value in env.items()} for env in (backend.env, declared.env)]
@@ -120,7 +120,7 @@ def variables_of(fleet: Fleet, agent: str, backend: Backend, own: Mapping[str, s
 
 
 def read_text(path: Path) -> str:
-    """A plain file's text. Of a pipe, one might wait for it for ever."""
+    """The text of a file, not of a pipe, which might never end."""
     if stat.S_ISFIFO(path.stat().st_mode):
         raise OSError("it is a pipe and not a file")
     return path.read_text(encoding="utf-8")
@@ -135,7 +135,7 @@ def _of_file(fleet: Fleet, agent: str) -> dict[str, str]:
         mode = path.stat().st_mode
         text = read_text(path)
     except (BadPath, OSError, UnicodeDecodeError) as error:
-        # The path is not repeated: a secret may stand where its file should be named.
+        # Without the path: people may write a secret where its file should be named.
         raise CannotStart(f"the env_file of agent {agent!r} can't be read: {_why(error)}") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise CannotStart(f"the env_file {path} can be read by others; make it private with: chmod 600 {path}")
@@ -143,13 +143,13 @@ def _of_file(fleet: Fleet, agent: str) -> dict[str, str]:
 
 
 def program_of(fleet: Fleet, name: str, backend: Backend, values: Mapping[str, str], path: str | None) -> str:
-    """The program of a backend: a path from where the fleet file is, or found on the agent's PATH.
+    """The program of a backend: its `binary`, else the first word of its command line, with `values` filled in.
 
-    It is the `binary`, else the first word of the command line; `values` are filled in.
+    A path is relative to the fleet file; a name is looked up on the agent's PATH. Raises CannotStart.
     """
     binary = fill(backend.binary or backend.argv[0], values)
     if "/" in binary:
-        # Links are not followed: what a program is called may decide what it does.
+        # Links are not followed: some programs act by the name with which they are called.
         found: str | None = str(fleet.path.parent / as_path(binary))
         where = "" if _can_run(Path(found or "")) else ", and no such program can be run"
     else:

@@ -1,4 +1,4 @@
-"""Loops that git drives: agents that hand work to each other by commits, and go through phases."""
+"""The loops of the fleet file: agents that hand work to each other by commits, and go through phases."""
 
 import re
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from shared.contract.ids import Id
-from shared.fleet.section import NO_CONTROL_CHARACTERS, MoreThanNoSeconds, Regex, Seconds, Section
+from shared.fleet.section import NO_CONTROL_CHARACTERS, PositiveSeconds, Regex, Seconds, Section, listed
 
 PATH_IN_REPOSITORY = r"^[^/].*$"
 
 
 def _is_plain(path: str) -> str:
-    """Git would find the file all the same, and tell of it under another name."""
+    """Git would find the file by such a path, but reports it under another."""
     if any(part in ("", ".", "..") for part in path.split("/")) or not path.isprintable():
         raise ValueError("a path as git tells it is expected, without `.`, `..`, `//` or a slash at its end")
     return path
@@ -25,13 +25,13 @@ OF_LOOP = frozenset({"loop", "branch", "remote", "phase", "number", "phases", "r
 OF_COMMIT = OF_LOOP | {"commit", "sha", "author", "subject", "pattern"}
 OF_INBOX = OF_LOOP | {"commit", "sha", "author", "subject", "path"}
 OF_PHASE = frozenset({"phase", "number"})
-"""What can be filled into each kind of template."""
+"""The placeholders of each kind of template."""
 IS_SCP_LIKE = re.compile(r"^[^/]+:")
-"""`host:path`, as ssh takes it: nothing of a path on this machine has a colon before its first slash."""
+"""`host:path` for ssh: a path on this machine has no colon before its first slash."""
 
 
 def _is_remote(given: str) -> str:
-    """Values are never repeated where a fault is told, and neither are they here: there may be a password in them."""
+    """The messages do not repeat the value: it may hold a password."""
     if given.startswith("-"):
         raise ValueError("a git remote is expected, a URL or a path; it can't begin with `-`")
     if re.match(r"^[\w+.-]+::", given):
@@ -47,7 +47,7 @@ Remote = Annotated[str, Field(min_length=1, max_length=2000, pattern=NO_CONTROL_
 
 
 def _is_branch(given: str) -> str:
-    """As git itself sees it (`git check-ref-format`), as far as it matters here."""
+    """The rules of `git check-ref-format` that matter here."""
     if re.search(r"\.\.|@\{|//|[ ~^:?*\[\\]|^[-/.]|[/.]$|\.lock$|/\.", given):
         raise ValueError("no branch can be called so; write it as `git branch` shows it")
     return given
@@ -56,11 +56,7 @@ def _is_branch(given: str) -> str:
 Branch = Annotated[str, Field(min_length=1, max_length=200, pattern=NO_CONTROL_CHARACTERS), AfterValidator(_is_branch)]
 
 
-def _listed(given: Any) -> Any:
-    return [given] if isinstance(given, str) else given
-
-
-Targets = Annotated[list[Id], Field(min_length=1), BeforeValidator(_listed, json_schema_input_type=Id | list[Id])]
+Targets = Annotated[list[Id], Field(min_length=1), BeforeValidator(listed, json_schema_input_type=Id | list[Id])]
 """One role or agent, or several."""
 
 
@@ -113,7 +109,7 @@ class Loop(Section):
     """A git remote: a URL, or a path from where this file is."""
     branch: Branch = "main"
     """The branch that is watched."""
-    poll_s: MoreThanNoSeconds = 20.0
+    poll_s: PositiveSeconds = 20.0
     """How often the remote is asked."""
     roles: dict[Id, Id] = Field(min_length=1)
     """Which agent plays which role."""
@@ -142,15 +138,15 @@ class Loop(Section):
 
 
 def shown_remote(loop: Loop) -> str:
-    """A remote for people."""
+    """The remote, without a login, for people."""
     return without_login(loop.remote)
 
 
 def without_login(text: str) -> str:
-    """A text without what stands before the host in addresses: names, passwords and tokens are nobody's business."""
+    """The text without user names, passwords and tokens in its URLs."""
     return re.sub(r"(\w://)[^/\s]*@", r"\1", text)
 
 
 def subject_of(name: str, pattern: CommitPattern) -> str:
-    """The regular expression by which a pattern's commits are known."""
+    """The regular expression for the subjects of a pattern's commits."""
     return pattern.subject if pattern.subject is not None else rf"(?i)^{re.escape(name)}(\([^)]*\))?!?:"

@@ -1,11 +1,11 @@
-"""What is done about an agent that idles, hits a limit, fails, hangs or should be woken."""
+"""The policies of the fleet file: what is done about an agent that idles, hits a limit, fails or hangs."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from shared.fleet.section import MoreThanNoSeconds, Seconds, Section
+from shared.fleet.section import PositiveSeconds, Seconds, Section, listed
 
 CRON = r"^\s*(\S+\s+){4}\S+\s*$"
 
@@ -18,12 +18,8 @@ class Then(StrEnum):
     TELL = "tell"
 
 
-def _listed(given: Any) -> Any:
-    return [given] if isinstance(given, str) else given
-
-
-Steps = Annotated[list[Then], Field(min_length=1), BeforeValidator(_listed, json_schema_input_type=Then | list[Then])]
-"""One of them, or several that are gone through."""
+Steps = Annotated[list[Then], Field(min_length=1), BeforeValidator(listed, json_schema_input_type=Then | list[Then])]
+"""One step, or several that are taken in turn."""
 
 
 class Mend(StrEnum):
@@ -70,7 +66,7 @@ class LimitPolicy(Section):
     """So long after another agent of its account was resumed."""
     patience_s: Seconds = 180.0
     """So long past the reset an agent is left alone that says that it continues by itself."""
-    unknown_s: MoreThanNoSeconds = 900.0
+    unknown_s: PositiveSeconds = 900.0
     """So long after the limit was hit it is tried, where nothing tells the reset; then twice as long after each try."""
     tries: int = Field(default=3, ge=1, le=100)
     """How often that is tried before a person is told."""
@@ -110,7 +106,7 @@ class HealthPolicy(Section):
 
     every_s: Seconds = 0.0
     """How often background work is asked for its state, on a fork of the conversation; 0: never."""
-    timeout_s: MoreThanNoSeconds = 120.0
+    timeout_s: PositiveSeconds = 120.0
     """How long the answer may take."""
     model: str | None = None
     """A cheap one; default: the backend's."""
@@ -131,7 +127,7 @@ class WatchPolicy(Section):
 
 
 def _comes_true(cron: str) -> str:
-    from datetime import UTC, datetime  # noqa: PLC0415 - the fleet file is read by who never asks
+    from datetime import UTC, datetime  # noqa: PLC0415 - slow to import, and few fleet files have a cron line
 
     from cronsim import CronSim, CronSimError  # noqa: PLC0415
 
@@ -148,7 +144,7 @@ Cron = Annotated[str, Field(pattern=CRON), AfterValidator(_comes_true)]
 class Wake(Section):
     """When a persistent agent is pinged while it is idle: by an interval or by a cron line."""
 
-    every_s: MoreThanNoSeconds | None = None
+    every_s: PositiveSeconds | None = None
     """Seconds between two pings."""
     cron: Cron | None = None
     """Five fields, as in crontab; local time."""

@@ -1,7 +1,7 @@
-"""The backends that come with Muster, read from their data files.
+"""The backends that come with Muster, read from their profiles.
 
-Parsing YAML takes longer than everything else that a process does before it can work. So
-`python -m shared.agents --write` keeps the same data as JSON, which is used while it matches the YAML files.
+Parsing YAML would be most of a process's start. So `python -m shared.agents --write` stores the same data as JSON,
+which is used while it matches the YAML files.
 """
 
 import hashlib
@@ -17,20 +17,21 @@ from shared.agents.parts import FOLDER, PROFILE, programs_with
 from shared.fleet.backend import Backend
 from shared.fleet.section import TESTED
 
-READ = FOLDER / "profiles.json"
+STORED = FOLDER / "profiles.json"
 SAMPLES = re.compile(r"^( +)(?:yes|no):.*\n(?:\1 .*\n)*", re.MULTILINE)
 
 
 @cache
 def shipped() -> dict[str, Backend]:
-    """Without the samples of their rules, which only tests need."""
+    """The shipped backends, without the samples of their rules."""
     texts = _texts()
-    profiles = kept(READ, texts) or _without_samples(texts)
+    profiles = stored_profiles(STORED, texts) or _without_samples(texts)
     return {name: _backend(profile) for name, profile in profiles.items()}
 
 
 @cache
 def with_samples() -> dict[str, Backend]:
+    """The same with samples, for tests."""
     return {name: _backend(_parsed(text)) for name, text in _texts().items()}
 
 
@@ -46,8 +47,8 @@ def _digest(texts: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()
 
 
-def kept(file: Path, texts: dict[str, str]) -> dict[str, Any] | None:
-    """What was kept; None where somebody has changed a data file since, or there is nothing that can be read."""
+def stored_profiles(file: Path, texts: dict[str, str]) -> dict[str, Any] | None:
+    """The stored profiles; None if a YAML file has changed since, or the file can't be read."""
     try:
         found = json.loads(file.read_bytes())
         return dict(found["profiles"]) if found["made_from"] == _digest(texts) else None

@@ -1,7 +1,7 @@
-"""The fleet file for editors: a JSON Schema made from its models.
+"""Generates the JSON Schema of the fleet file, for editors, from its models.
 
-`python -m shared.fleet.schema` prints it; `--write` puts it into `docs/fleet.schema.json`, and a test says that it is
-current. What needs more than one place to be seen (names that lead nowhere, regular expressions) only the loader finds.
+`python -m shared.fleet.schema` prints it, `--write` writes `docs/fleet.schema.json`. A test fails if that is outdated.
+What `check` finds (unknown names, for example) is not in the schema.
 """
 
 import ast
@@ -15,21 +15,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema
-
 from shared.fleet.declaration import AgentKind, Declaration
 from shared.fleet.section import Section
-from shared.generated import publish
+from shared.generated import UntitledFields, publish
 
 FILE = Path(__file__).parents[2] / "docs" / "fleet.schema.json"
 DIALECT = "http://json-schema.org/draft-07/schema#"
-"""The newest one that every YAML editor knows."""
+"""The newest one that all YAML editors support."""
 
 Schema = dict[str, Any]
 
 NULL: Schema = {"type": "null"}
 NOTES = ("format", "writeOnly")
-"""`path` is no format that editors know, and a secret is a text like any other for who writes it."""
+"""Annotations that editors do not know (`path`), or that say nothing to them (`writeOnly` for secrets)."""
 MAY_BE_BARE = ("agents", "backends")
 TRUE_OR_FALSE = [{"type": "boolean"}, {"enum": ["on", "off", "yes", "no"]}]
 
@@ -38,18 +36,12 @@ RULES: Mapping[str, Schema] = {
     "Agent": {"not": {"required": list(_BOTH_PROMPTS), "properties": _BOTH_PROMPTS}},
     "Wake": {"oneOf": [{"required": [key], "properties": {key: {"not": NULL}}} for key in ("every_s", "cron")]},
 }
-"""What the models check in code, by the name of the model."""
+"""What the models check by code, by model."""
 
 
-class _Plain(GenerateJsonSchema):
-    """Keys are called what they are called: a title that repeats the name is noise."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        del schema
-        return False
-
+class _Described(UntitledFields):
     def model_schema(self, schema: Any) -> Schema:
-        """With what stands below each key. Pydantic could read that itself, but only at each start of each service."""
+        """Add the docstring of each key. Pydantic could do that itself, but in every start of every service."""
         made = super().model_schema(schema)
         for key, says in _said_of_keys(schema["cls"]).items():
             made.get("properties", {}).get(key, {}).setdefault("description", says)
@@ -57,7 +49,7 @@ class _Plain(GenerateJsonSchema):
 
 
 def _said_of_keys(section: type) -> Schema:
-    """What the source says of each key, by its own class or by one that it comes from."""
+    """The docstring of each key, from the class or its bases."""
     said: Schema = {}
     for each in reversed(section.mro()):
         if issubclass(each, Section):
@@ -75,7 +67,7 @@ def _said_in(section: type[Section]) -> Iterator[tuple[str, str]]:
 
 
 def schema() -> Schema:
-    made = Declaration.model_json_schema(schema_generator=_Plain, ref_template="#/definitions/{model}")
+    made = Declaration.model_json_schema(schema_generator=_Described, ref_template="#/definitions/{model}")
     definitions = {name: _readable(found) for name, found in sorted(made.pop("$defs").items())}
     for name, found in definitions.items():
         found["title"] = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
@@ -89,7 +81,7 @@ def schema() -> Schema:
 
 
 def _readable(node: Any) -> Any:
-    """As pydantic made it, but in draft 7, closed, and without what only Python knows."""
+    """Pydantic's schema in draft 7, and without annotations that only Python knows."""
     if isinstance(node, list):
         return [_readable(each) for each in node]
     if not isinstance(node, dict):
@@ -100,11 +92,11 @@ def _readable(node: Any) -> Any:
         if key not in NOTES
     }
     if isinstance(found.get("default"), dict | None):
-        found.pop("default", None)  # what a section has by default, its keys say
+        found.pop("default", None)  # the keys of a section have their own defaults
     if isinstance(found.get("description"), str):
         found["description"] = " ".join(found["description"].split())
     if "$ref" in found and len(found) > 1:
-        found["allOf"] = [{"$ref": found.pop("$ref")}]  # in draft 7 nothing counts beside a reference
+        found["allOf"] = [{"$ref": found.pop("$ref")}]  # draft 7 ignores everything beside a reference
     if found.get("type") == "boolean":
         found["anyOf"] = TRUE_OR_FALSE
         del found["type"]

@@ -1,4 +1,4 @@
-"""How to tell by a screen and a terminal title what an agent is doing: rules as data, each with its own evidence."""
+"""Rules that read an agent's activity from its screen and terminal title: data, each with its own samples."""
 
 from enum import StrEnum
 from typing import Annotated, Literal

@@ -1,7 +1,7 @@
-"""What every part of the fleet file has in common."""
+"""The base class and the field types of the fleet file's models."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, StringConstraints, ValidationInfo
 
@@ -18,7 +18,7 @@ class Section(BaseModel):
 
 
 TESTED = {"tested": True}
-"""The context in which what comes with Muster is read: tests hold its regular expressions, so none is compiled."""
+"""Validation context for the shipped profiles: tests check their regular expressions, so they are not compiled here."""
 
 
 def _is_regex(pattern: str, info: ValidationInfo) -> str:
@@ -32,9 +32,9 @@ def _is_regex(pattern: str, info: ValidationInfo) -> str:
 
 
 LONGEST_S = 1e9
-"""Thirty years: what is longer leads to times that no calendar has."""
+"""Thirty years: more would overflow dates."""
 Seconds = Annotated[float, Field(ge=0, le=LONGEST_S, allow_inf_nan=False)]
-MoreThanNoSeconds = Annotated[float, Field(gt=0, le=LONGEST_S, allow_inf_nan=False)]
+PositiveSeconds = Annotated[float, Field(gt=0, le=LONGEST_S, allow_inf_nan=False)]
 Regex = Annotated[str, AfterValidator(_is_regex)]
 VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 VARIABLES = r"^[A-Za-z_*][A-Za-z0-9_*]*$"
@@ -43,7 +43,14 @@ VariableName = Annotated[str, StringConstraints(pattern=VARIABLE)]
 VariablePattern = Annotated[str, StringConstraints(pattern=VARIABLES)]
 """The name of an environment variable; `*` stands for any part of it."""
 Variables = dict[VariableName, SecretStr]
-"""Values may be secrets: they are never printed, logged or told."""
+"""Values may be secrets: they are never printed, logged or published."""
+
+
+def listed(given: Any) -> Any:
+    """Accept one text where a list of texts is expected."""
+    return [given] if isinstance(given, str) else given
+
+
 KEY_NAME = f"^(?:{KEY.pattern})$"
 KeyName = Annotated[str, StringConstraints(pattern=KEY_NAME)]
 """A key by tmux's name for it."""

@@ -1,4 +1,4 @@
-"""Which versions of a program a rule is for: `>=2.1.300`, or `>=2.1, <2.2`. Pure, and nothing but dotted numbers."""
+"""Ranges of program versions: `>=2.1.300`, or `>=2.1, <2.2`. Versions are dotted numbers. Pure."""
 
 import operator
 import re
@@ -30,9 +30,9 @@ class BadRange(ValueError):
 
 
 def matches(wanted: str, version: str | None) -> bool:
-    """Whether a version is in a range. An empty range is every version; a version that is not known is in every range.
+    """Whether a version is in a range. An empty range has all versions; an unknown version is in all ranges.
 
-    Of a version only the first dotted number counts: `2.1.325 (Claude Code)` is 2.1.325. Raises BadRange.
+    The first dotted number of a version counts: `2.1.325 (Claude Code)` is 2.1.325. Raises BadRange.
     """
     conditions = parse(wanted)
     found = VERSION.search(version or "")

@@ -1,1 +1,1 @@
-"""How it is said, once and in order: broker, bus, journal, outbox, cursors, intake."""
+"""Delivers commands and events once and in order: broker, bus, inbox, intake, journal, outbox, cursors, presence."""

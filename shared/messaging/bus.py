@@ -1,8 +1,8 @@
-"""The broker connection. The only module that knows paho.
+"""The broker connection. Only this module imports paho.
 
-paho's callbacks only put into the inbox: an exception there would end its network thread while `is_connected()` goes
-on saying yes. Every connection is a new paho client: failover over a list of endpoints, a will that carries the
-connection's number, and no second queue of paho's own beside the journal.
+Callbacks only put items into the inbox: an exception in one would end paho's network thread while `is_connected()`
+stays true. Every connection is a new paho client. So each can use the next endpoint and a will with its own number, and
+paho queues nothing that is in the journal already.
 """
 
 import random
@@ -23,19 +23,19 @@ from shared.system.log import Log
 
 KEEPALIVE_S = 10
 CONNECT_TIMEOUT_S = 5.0
-ANSWERS_WITHIN_S = 2.0
-"""A broker that leaves a message unacknowledged for longer is treated as down: it may hang for hours."""
-GIVES_UP_AFTER_S = 15.0
-"""... and one that does so for this long is left for the next endpoint."""
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.1, 2.0
-LEAVES_WITHIN_S = 0.5
-STEADY_S = 10.0
-"""A connection that held for so long was a good one: the next try comes soon."""
+ACKNOWLEDGES_WITHIN_S = 2.0
+"""A broker that leaves a message unacknowledged for longer counts as down: it may hang for hours."""
+DROPPED_AFTER_SILENCE_S = 15.0
+"""After this the connection is closed, and the next endpoint is tried."""
+FIRST_RETRY_S, LONGEST_RETRY_S = 0.1, 2.0
+THREAD_ENDS_WITHIN_S = 0.5
+STABLE_AFTER_S = 10.0
+"""After a connection that lasted this long, retries start again at the first endpoint and the shortest wait."""
 
 
 @dataclass(frozen=True)
 class ClientIdentity:
-    """Who connects: `clean` clients leave no session behind in the broker."""
+    """The MQTT client. The broker keeps no session for a `clean` one."""
 
     client_id: str
     username: str
@@ -50,7 +50,7 @@ class Will:
 
 
 class _Client(paho.Client):
-    """paho's client, with the end of its network thread made visible."""
+    """paho's client, with an event for the end of its network thread."""
 
     def __init__(self, identity: ClientIdentity) -> None:
         super().__init__(
@@ -67,14 +67,14 @@ class _Client(paho.Client):
     def loop_forever(self, *args: Any, **kwargs: Any) -> MQTTErrorCode:
         try:
             return super().loop_forever(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - whatever ended the network thread, the watchdog must learn of it
+        except Exception as error:  # noqa: BLE001 - whatever ended the network thread, the bus must learn of it
             self.end_reason = f"the network thread ended: {error!r}"
             return MQTTErrorCode.MQTT_ERR_UNKNOWN
         finally:
             self.ended.set()
 
     def hang_up(self) -> None:
-        """End the connection without a goodbye; the network thread notices and ends."""
+        """Close the socket without a DISCONNECT; the network thread then ends."""
         sock = self.socket()
         if isinstance(sock, socket.socket):  # an SSL socket is one too
             with suppress(OSError):
@@ -82,7 +82,11 @@ class _Client(paho.Client):
 
 
 class Bus:
-    """Keeps one connection to one of the endpoints. Publishing and acknowledging are for the loop's thread."""
+    """Keeps one connection to one of the endpoints, on a thread of its own.
+
+    The methods are for the loop's thread. Messages, acknowledgements and changes of the connection arrive in the inbox.
+    The loop confirms a new connection with `note_connected`; until then nothing can be published on it.
+    """
 
     def __init__(
         self,
@@ -108,16 +112,14 @@ class Bus:
         self._thread = threading.Thread(target=self._keep_connected, name="bus", daemon=True)
 
     def subscribe(self, filters: Sequence[str]) -> None:
-        """What to listen to, on every connection. To be said before `start`."""
+        """Set the subscriptions of every connection; call it before `start`."""
         self._subscriptions = filters
-
-    # --- for the loop's thread ---
 
     def start(self) -> None:
         self._thread.start()
 
     def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> int | None:
-        """Send with QoS 1; answers the message's number, or None while there is no connection."""
+        """Send with QoS 1; returns the message's number, or None while there is no connection."""
         client = self._current()
         if client is None:
             return None
@@ -128,19 +130,19 @@ class Bus:
         return info.mid
 
     def note_acknowledged(self, item: MessageAcknowledged) -> bool:
-        """Take note of a broker's answer; False when it belongs to an earlier connection."""
+        """Register the broker's acknowledgement; False if it belongs to an earlier connection."""
         return item.connection == self._connection and self._unanswered.pop(item.mid, None) is not None
 
     def note_connected(self, item: Connected) -> bool:
-        """Start using a connection; False when it has ended in the meantime."""
+        """Start using a connection; False if it has ended in the meantime."""
         self._unanswered.clear()
         self._connection = item.connection
         return self._current() is not None
 
     def _current(self) -> _Client | None:
-        """The client, if it is of the connection that the loop knows of.
+        """The client of the connection that the loop has confirmed.
 
-        There may be a newer one already: its message numbers begin anew, and would be taken for those of the last.
+        There may be a newer client already. Its message numbers start at 1 again and would be taken for the old ones.
         """
         client = self._client
         if client is None or client.welcome is None or client.welcome.connection != self._connection:
@@ -148,14 +150,14 @@ class Bus:
         return client
 
     def acknowledge(self, messages: Sequence[MessageArrived]) -> None:
-        """Tell the broker that these need not come again."""
+        """Acknowledge messages to the broker: it may forget them."""
         client = self._current()
         for message in messages:
             if client is not None and message.qos and message.connection == self._connection:
                 client.ack(message.mid, message.qos)
 
     def ask_for_retained(self, topic_filter: str) -> None:
-        """Have the broker send what is retained there, by subscribing again."""
+        """Subscribe again, so that the broker sends what is retained there."""
         client = self._current()
         if client is not None:
             client.subscribe(topic_filter, 1)
@@ -165,72 +167,71 @@ class Bus:
         return self._current() is not None
 
     def silence_s(self) -> float:
-        """How long the oldest message has been waiting for the broker's answer."""
+        """How long the oldest message has waited for its acknowledgement."""
         oldest = next(iter(self._unanswered.values()), None)
         return 0.0 if oldest is None else time.monotonic() - oldest
 
     def falls_silent_at(self) -> float:
-        """When to look whether the broker still does its work (monotonic)."""
+        """The monotonic time at which `answers` may become false, or `leave_if_silent` may act."""
         oldest = next(iter(self._unanswered.values()), None)
         if oldest is None or not self.connected:
             return float("inf")
-        limit = oldest + ANSWERS_WITHIN_S
-        return limit if limit > time.monotonic() else oldest + GIVES_UP_AFTER_S
+        limit = oldest + ACKNOWLEDGES_WITHIN_S
+        return limit if limit > time.monotonic() else oldest + DROPPED_AFTER_SILENCE_S
 
     @property
     def answers(self) -> bool:
-        """Whether there is a broker that does its work: connected, and quick to acknowledge."""
-        return self.connected and self.silence_s() < ANSWERS_WITHIN_S
+        """Whether there is a working broker: connected, and quick to acknowledge."""
+        return self.connected and self.silence_s() < ACKNOWLEDGES_WITHIN_S
 
     def leave_if_silent(self) -> None:
-        """Drop a connection whose broker hangs, so that the next endpoint gets its chance."""
+        """Close a connection whose broker hangs, so that the next endpoint is tried."""
         client = self._current()
-        if client is not None and self.silence_s() > GIVES_UP_AFTER_S:
+        if client is not None and self.silence_s() > DROPPED_AFTER_SILENCE_S:
             client.end_reason = f"no acknowledgement for {self.silence_s():.0f} s"
             client.hang_up()
 
     def stop(self) -> None:
-        """Disconnect politely: the will is not sent. What was published before is sent before."""
+        """Send what was published, then disconnect; the broker does not send the will."""
         self._quit.set()
         client = self._client
         if client is not None:
             client.disconnect()
-            if not client.ended.wait(ANSWERS_WITHIN_S):
+            if not client.ended.wait(ACKNOWLEDGES_WITHIN_S):
                 client.hang_up()
         if self._thread.ident is not None:
-            self._thread.join(LEAVES_WITHIN_S)  # it ends with the process anyway
+            self._thread.join(THREAD_ENDS_WITHIN_S)  # it ends with the process anyway
 
-    # --- the connection's own thread: one client after another ---
+    # --- on the connection's own thread: one client after another ---
 
     def _keep_connected(self) -> None:
-        wait, turn, told = FIRST_WAIT_S, 0, ""
+        wait, attempt, logged = FIRST_RETRY_S, 0, ""
         while not self._quit.is_set():
             started = time.monotonic()
             try:
-                reason = self._try(turn)
+                reason = self._connect(attempt)
             except Exception as error:  # noqa: BLE001 - bad address, no credentials yet: all mean "not now"
                 reason = str(error) or repr(error)
-            turn += 1
-            if time.monotonic() - started > STEADY_S:
-                # It was a good connection. The first endpoint comes first again, so that all services meet there.
-                wait, turn = FIRST_WAIT_S, 0
-            if not self._quit.is_set() and reason != told:
+            attempt += 1
+            if time.monotonic() - started > STABLE_AFTER_S:
+                wait, attempt = FIRST_RETRY_S, 0  # back to the first endpoint, so that all services meet there
+            if not self._quit.is_set() and reason != logged:
                 self._log.warning("broker not reached or lost", reason=reason)
-                told = reason
-            # Jitter, so that a fleet does not come back to a restarted broker in one instant.
+                logged = reason
+            # Jitter, so that a fleet does not reconnect to a restarted broker in one instant.
             self._quit.wait(wait * random.uniform(0.5, 1.0))  # noqa: S311
-            wait = min(wait * 1.6, LONGEST_WAIT_S)
+            wait = min(wait * 1.6, LONGEST_RETRY_S)
 
-    def _try(self, turn: int) -> str:
-        """Use the endpoint whose turn it is; answers why that came to an end."""
+    def _connect(self, attempt: int) -> str:
+        """Use one endpoint, in rotation, until the connection ends; returns the reason of its end."""
         endpoints = self._endpoints()
         if not endpoints:
             return "no broker is set up yet"
-        endpoint = endpoints[turn % len(endpoints)]
+        endpoint = endpoints[attempt % len(endpoints)]
         return f"{endpoint}: {self._one_connection(endpoint)}"
 
     def _one_connection(self, endpoint: Endpoint) -> str:
-        """Connect and stay until the end; answers why it ended."""
+        """Connect and wait for the end of the connection; returns its reason."""
         number = self._next_connection()
         client = self._prepare(number, endpoint)
         client.connect_timeout = CONNECT_TIMEOUT_S
@@ -266,14 +267,14 @@ class Bus:
         client.username_pw_set(identity.username, identity.password)
         if endpoint.tls:
             client.tls_set()
-        client.max_inflight_messages_set(0)  # the outbox keeps the window
+        client.max_inflight_messages_set(0)  # no limit: the outbox has its own window
         if self._will is not None:
             will = self._will(number)
             client.will_set(will.topic, will.payload, qos=1, retain=True)
         inbox = self._inbox
 
         def on_socket_open(_c: Any, _u: Any, opened: Any) -> None:
-            # Else a second small message waits for the first to be acknowledged, which systems put off by 40 ms.
+            # With Nagle's algorithm a second small message would wait up to 40 ms for a delayed TCP acknowledgement.
             with suppress(OSError, AttributeError):
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -288,7 +289,7 @@ class Bus:
             inbox.put(client.welcome)
 
         def on_message(_c: Any, _u: Any, message: paho.MQTTMessage) -> None:
-            # A QoS 1 message is acknowledged by the loop, once it is safe in the journal.
+            # The loop acknowledges a QoS 1 message once it is in the journal.
             inbox.put(
                 MessageArrived(
                     message.topic,

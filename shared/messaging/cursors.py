@@ -1,8 +1,8 @@
 """Reads other services' events, each once and in order, from the broker or from the journal.
 
-A cursor is how far this service has read each source. A message that is next in line is handled; a lower number is a
-duplicate; a higher one means a gap, and then, as when there is no broker at all, the journal is read from the cursor.
-So catching up, polling and dropping duplicates are one piece of code.
+A cursor is how far this service has read each source. An event with the next number is new, a lower number is a
+duplicate, and a higher one shows a gap. Gaps of this host are closed from the journal, which also serves while there is
+no broker; other hosts are asked for a replay.
 """
 
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.contract.envelope import Envelope
-from shared.contract.topics import MalformedDocument, Space, Topic, locate, read_numbers
+from shared.contract.topics import MalformedDocument, Space, Topic, locate, read_position
 from shared.messaging.journal import Journal, JournalEntry
 from shared.system.log import Log
 
-ASKS_AGAIN_AFTER_S = 5.0
-ASKS_AT_MOST = 3
-AT_A_TIME = 5_000
-"""So many events are read from the journal in one turn; a reader that was away for days takes several."""
+REPLAY_REPEATED_AFTER_S = 5.0
+MOST_REPLAYS = 3
+EVENTS_PER_TURN = 5_000
+"""How many events one turn reads from the journal at most; after days of absence it takes several turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class ReceivedEvent:
 
 @dataclass(frozen=True, slots=True)
 class NumberedEvent:
-    """A place in a source's stream, and what was said there; None for what this version can't read."""
+    """An event's position in its source's stream; `received` is None if this version can't read it."""
 
     source: str
     epoch: str
     seq: int
-    event: ReceivedEvent | None
+    received: ReceivedEvent | None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -55,17 +55,17 @@ class NumberedEvent:
 
 @dataclass
 class Gap:
-    """Events of another host that did not come; it is asked to send them again, a few times."""
+    """Missing events of another host, which is asked for a replay a few times."""
 
-    asked: int = 0
-    asked_at: float = float("-inf")
-    held: dict[int, NumberedEvent] = field(default_factory=dict)
-    """What came from behind the gap, up to a limit."""
+    replays: int = 0
+    replayed_at: float = float("-inf")
+    later: dict[int, NumberedEvent] = field(default_factory=dict)
+    """Events that arrived from behind the gap, up to a limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """Please ask this host's service for its events after a number."""
+    """A service of another host must be asked for its events after this number."""
 
     host: str
     service: str
@@ -75,17 +75,17 @@ class ReplayRequest:
 
 @dataclass
 class NewEvents:
-    """What is new, up to where that moves the cursors, and what must be asked for."""
+    """The new events, the cursors after them, and the replays to ask for."""
 
     received: list[ReceivedEvent] = field(default_factory=list)
     moved: dict[tuple[str, str], int] = field(default_factory=dict)
     replays: list[ReplayRequest] = field(default_factory=list)
     more: bool = False
-    """Whether the journal holds more than was read now."""
+    """Whether the journal holds more events."""
 
 
 class EventReader:
-    """One service's place in everybody else's stream of events."""
+    """One service's cursors into the events of all others."""
 
     def __init__(self, journal: Journal, space: Space, rows: Sequence[Topic], log: Log) -> None:
         self._journal = journal
@@ -97,7 +97,7 @@ class EventReader:
         self._gaps: dict[tuple[str, str], Gap] = {}
 
     def read(self, messages: Sequence[LocatedMessage], *, catch_up: bool, now: float) -> NewEvents:
-        """Sort out what is new. Nothing counts as read until `commit` is told that its effect is durable."""
+        """The new events in messages, and with `catch_up` in the journal. The cursors stay until `commit`."""
         new = NewEvents()
         missed: set[str] = set()
         for message in messages:
@@ -108,98 +108,101 @@ class EventReader:
         return new
 
     def commit(self, new: NewEvents) -> None:
+        """Move the cursors, once what follows from the events is in the journal."""
         self._cursors.update(new.moved)
 
-    def _place(self, key: tuple[str, str], new: NewEvents) -> int | None:
+    def _cursor(self, key: tuple[str, str], new: NewEvents) -> int | None:
         return new.moved.get(key, self._cursors.get(key))
 
     def _take(self, message: LocatedMessage, new: NewEvents, missed: set[str], now: float) -> None:
-        one = self._number(message)
-        if one is None or one.source == self._own:
+        event = self._parse(message)
+        if event is None or event.source == self._own:
             return
-        local = one.source.startswith(f"/{self._space.host}/")
-        place = self._place(one.key, new)
-        if place is None:
-            place = 0 if local else one.seq - 1  # another host's past is in its retained states
-        if one.seq <= place:
+        local = event.source.startswith(f"/{self._space.host}/")
+        cursor = self._cursor(event.key, new)
+        if cursor is None:
+            cursor = 0 if local else event.seq - 1  # another host's past is in its retained states
+        if event.seq <= cursor:
             return
-        if local and (one.seq > place + 1 or one.event is None or one.epoch != self._journal.epoch):
-            missed.add(one.source.rpartition("/")[2])
-        elif one.seq == place + 1:
-            self._accept(one, new)
-            self._release(one.key, new)
+        if local and (event.seq > cursor + 1 or event.received is None or event.epoch != self._journal.epoch):
+            missed.add(event.source.rpartition("/")[2])
+        elif event.seq == cursor + 1:
+            self._accept(event, new)
+            self._accept_later(event.key, new)
         else:
-            self._miss(one, place, new, now)
+            self._handle_gap(event, cursor, new, now)
 
-    def _accept(self, one: NumberedEvent, new: NewEvents) -> None:
-        if one.event is not None:
-            new.received.append(one.event)
-        new.moved[one.key] = one.seq
+    def _accept(self, event: NumberedEvent, new: NewEvents) -> None:
+        if event.received is not None:
+            new.received.append(event.received)
+        new.moved[event.key] = event.seq
 
-    def _release(self, key: tuple[str, str], new: NewEvents) -> None:
-        """What was held back and is in line now."""
+    def _accept_later(self, key: tuple[str, str], new: NewEvents) -> None:
+        """Accept the events behind a gap that is closed now."""
         gap = self._gaps.get(key)
         if gap is None:
             return
-        while (following := gap.held.pop((self._place(key, new) or 0) + 1, None)) is not None:
+        while (following := gap.later.pop((self._cursor(key, new) or 0) + 1, None)) is not None:
             self._accept(following, new)
-        place = self._place(key, new) or 0
-        gap.held = {seq: one for seq, one in gap.held.items() if seq > place}
-        if not gap.held:
+        cursor = self._cursor(key, new) or 0
+        gap.later = {seq: event for seq, event in gap.later.items() if seq > cursor}
+        if not gap.later:
             del self._gaps[key]
 
-    def _miss(self, one: NumberedEvent, place: int, new: NewEvents, now: float) -> None:
-        """Something of another host is lacking: ask for it, and in the end go on without."""
-        gap = self._gaps.setdefault(one.key, Gap())
-        if len(gap.held) < AT_A_TIME:
-            gap.held[one.seq] = one
-        if now - gap.asked_at < ASKS_AGAIN_AFTER_S:
+    def _handle_gap(self, event: NumberedEvent, cursor: int, new: NewEvents, now: float) -> None:
+        """Ask another host for a replay; after several, continue without the missing events."""
+        gap = self._gaps.setdefault(event.key, Gap())
+        if len(gap.later) < EVENTS_PER_TURN:
+            gap.later[event.seq] = event
+        if now - gap.replayed_at < REPLAY_REPEATED_AFTER_S:
             return
-        if gap.asked < ASKS_AT_MOST:
-            gap.asked, gap.asked_at = gap.asked + 1, now
-            host, service = one.source.strip("/").split("/")
-            new.replays.append(ReplayRequest(host, service, one.epoch, place))
+        if gap.replays < MOST_REPLAYS:
+            gap.replays, gap.replayed_at = gap.replays + 1, now
+            host, service = event.source.strip("/").split("/")
+            new.replays.append(ReplayRequest(host, service, event.epoch, cursor))
             return
-        first = min(gap.held)
-        self._log.error("events of another host are lost", source=one.source, after=place, before=first)
-        self._accept(gap.held.pop(first), new)
-        gap.asked = 0
-        self._release(one.key, new)
+        first = min(gap.later)
+        self._log.error("events of another host are lost", source=event.source, after=cursor, before=first)
+        self._accept(gap.later.pop(first), new)
+        gap.replays = 0
+        self._accept_later(event.key, new)
 
-    def _number(self, message: LocatedMessage) -> NumberedEvent | None:
-        """Read an event as far as it can be read; None when it is none of ours."""
+    def _parse(self, message: LocatedMessage) -> NumberedEvent | None:
+        """Read an event as far as this version can; None if this service does not follow it."""
         host, row, payload = message.host, message.row, message.payload
         if row not in self._rows:
             return None
         try:
             envelope = row.read(payload)
-            one = NumberedEvent(envelope.source, envelope.epoch, envelope.seq, ReceivedEvent(host, row, envelope))
+            event = NumberedEvent(envelope.source, envelope.epoch, envelope.seq, ReceivedEvent(host, row, envelope))
         except MalformedDocument as error:
             self._log.warning("passed over a malformed event", topic=message.topic, reason=str(error))
-            numbers = read_numbers(payload)
-            if numbers is None:
+            position = read_position(payload)
+            if position is None:
                 return None
-            one = NumberedEvent(*numbers, event=None)
-        if not one.source.startswith(f"/{host}/"):
+            event = NumberedEvent(*position, received=None)
+        if not event.source.startswith(f"/{host}/"):
             self._log.warning(
-                "passed over an event of a host that spoke for another", topic=message.topic, source=one.source
+                "passed over an event of a host that spoke for another", topic=message.topic, source=event.source
             )
             return None
-        return one
+        return event
 
     def _read_journal(self, name: str, new: NewEvents) -> None:
         source = f"/{self._space.host}/{name}"
         if source == self._own:
             return
         key = (source, self._journal.epoch)
-        while len(new.received) < AT_A_TIME and (entries := self._journal.entries(name, self._place(key, new) or 0)):
+        while len(new.received) < EVENTS_PER_TURN and (
+            entries := self._journal.entries(name, self._cursor(key, new) or 0)
+        ):
             for entry in entries:
                 located = self._locate(entry)
-                one = self._number(located) if located is not None else None
-                if one is not None and one.event is not None:
-                    new.received.append(one.event)
+                event = self._parse(located) if located is not None else None
+                if event is not None and event.received is not None:
+                    new.received.append(event.received)
             new.moved[key] = entries[-1].seq
-        new.more = new.more or len(new.received) >= AT_A_TIME
+        new.more = new.more or len(new.received) >= EVENTS_PER_TURN
 
     def _locate(self, entry: JournalEntry) -> LocatedMessage | None:
         found = locate(entry.topic, self._space.prefix)

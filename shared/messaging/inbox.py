@@ -1,4 +1,4 @@
-"""The one queue of a service: paho, tmux, timers and signals put, the loop takes. Nothing else crosses threads."""
+"""The one queue of a service. The threads of paho and tmux, watchers and signal handlers put; the loop takes."""
 
 import queue
 import time
@@ -20,7 +20,7 @@ class MessageArrived:
 
 @dataclass(frozen=True, slots=True)
 class MessageAcknowledged:
-    """The broker has a message of ours."""
+    """The broker has acknowledged a message that this service published."""
 
     mid: int
     connection: int
@@ -28,7 +28,7 @@ class MessageAcknowledged:
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """A broker took us in. With `kept`, it still had our session, and brings what came while we were away."""
+    """A broker accepted the connection. `kept`: it had kept the session, and delivers what was queued for it."""
 
     connection: int
     kept: bool
@@ -42,7 +42,7 @@ class Disconnected:
 
 @dataclass(frozen=True, slots=True)
 class LookRequest:
-    """Something may have changed: look now, or soon, if more may come."""
+    """Something may have changed: a turn is wanted within this time."""
 
     why: str
     within_s: float = 0.0
@@ -55,23 +55,23 @@ class QuitSignal:
 
 Item = MessageArrived | MessageAcknowledged | Connected | Disconnected | LookRequest | QuitSignal
 
-BATCH = 5_000
+MOST_ITEMS = 5_000
 
 
 class Inbox:
     def __init__(self) -> None:
-        # SimpleQueue, for it may be put into from a signal handler and from under somebody else's lock.
+        # A SimpleQueue: its `put` is safe in a signal handler and while other locks are held.
         self._queue: queue.SimpleQueue[Item] = queue.SimpleQueue()
 
     def put(self, item: Item) -> None:
         self._queue.put(item)
 
     def take(self, until: float) -> list[Item]:
-        """All that is there; waits for the first until a monotonic time."""
+        """All items, at most 5,000; waits for the first one until a monotonic time."""
         items: list[Item] = []
         try:
             items.append(self._queue.get(timeout=max(0.0, until - time.monotonic())))
-            while len(items) < BATCH:
+            while len(items) < MOST_ITEMS:
                 items.append(self._queue.get_nowait())
         except queue.Empty:
             pass

@@ -1,6 +1,6 @@
-"""What the broker delivers: commands are checked and stored in the journal, events go to the cursors.
+"""Sorts what the broker delivers: commands are checked and stored in the journal, events go to the cursors.
 
-A command that can't be read is refused with a sentence. Everything here must survive any payload a stranger can send.
+Any payload may arrive. A command that can't be read is refused with a reply that says why.
 """
 
 import hashlib
@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from shared.contract.commands import MAX_PAYLOAD, VERBS, WAITS_AT_MOST_S, Command, Reply
+from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, MAX_PAYLOAD, VERBS, Command, Reply
 from shared.contract.ids import is_id, new_id
 from shared.contract.services import SERVICES
 from shared.contract.states import Presence
-from shared.contract.topics import COMMAND, FRONT_DESK, REPLY, SERVICE_STATE, Space, Topic, first_fault, locate
+from shared.contract.topics import COMMAND, DEFAULT_OWNER, REPLY, SERVICE_STATE, Space, Topic, first_fault, locate
 from shared.messaging.bus import Bus
 from shared.messaging.cursors import LocatedMessage
 from shared.messaging.inbox import MessageArrived
@@ -29,7 +29,7 @@ _ID_SOMEWHERE = re.compile(rb'"id"\s*:\s*"([a-z0-9_-]{1,64})"')
 
 @dataclass(frozen=True, slots=True)
 class RefusedCommand:
-    """The answer to something that never became a request."""
+    """The reply to a message that did not become a request; `clear` is the topic of a retained one."""
 
     topic: str
     reply: Reply
@@ -37,7 +37,7 @@ class RefusedCommand:
 
 
 class CommandFault(Exception):
-    """What is wrong with a command."""
+    """What is wrong with a command, for its reply."""
 
     def __init__(self, code: str, said: str) -> None:
         super().__init__(said)
@@ -46,46 +46,49 @@ class CommandFault(Exception):
 
 
 class CommandIntake:
-    """One service's desk. Pure: it says what to do with a message, and does nothing."""
+    """Makes requests of the messages that are commands to one service. Pure.
+
+    The default owner also refuses what belongs to no service, so that each command gets exactly one reply.
+    """
 
     def __init__(self, space: Space, service: str) -> None:
         self._space = space
         self._service = service
-        self._front = service == FRONT_DESK
+        self._is_default = service == DEFAULT_OWNER
 
     @property
     def subscriptions(self) -> list[str]:
-        if self._front:
+        if self._is_default:
             return [COMMAND.filter(self._space)]
         return [COMMAND.name(self._space, verb=v) for v, c in VERBS.items() if c.owner in (self._service, "*")]
 
     def take(
         self, message: MessageArrived, verb: str, *, now: datetime, waited_s: float = 0.0
     ) -> Request | RefusedCommand | None:
-        """Make a request of a message; None when it is another service's to answer."""
+        """The request or refusal for a message; None if another service must answer it."""
         kind = VERBS.get(verb)
-        owner = kind.owner if kind else FRONT_DESK
+        owner = kind.owner if kind else DEFAULT_OWNER
         if owner not in (self._service, "*"):
             return None
         if not message.payload:
-            return None  # the trace of a retained message being cleared
+            return None  # somebody cleared a retained message
         try:
             command = self._read(message, verb)
         except CommandFault as fault:
-            return self._refuse(message, verb, fault, now) if self._front or owner == self._service else None
-        return self._address(message, verb, command, now, waited_s)
+            return self._refuse(message, verb, fault, now) if self._is_default or owner == self._service else None
+        return self._accept(message, verb, command, now, waited_s)
 
-    def _address(
+    def _accept(
         self, message: MessageArrived, verb: str, command: Command, now: datetime, waited_s: float
     ) -> Request | RefusedCommand | None:
         to = command.addressee()
         if to != self._service:
-            if self._front and to not in SERVICES:
+            if self._is_default and to not in SERVICES:
                 fault = CommandFault("unknown_service", f"there is no service {to!r}; there are: {', '.join(SERVICES)}")
                 return self._refuse(message, verb, fault, now)
             return None
         asked = now.timestamp() - waited_s
-        expires = command.expires.timestamp() if command.expires else asked + WAITS_AT_MOST_S
+        expires = command.expires.timestamp() if command.expires else asked + COMMAND_EXPIRES_AFTER_S
         command_id = command.id or new_id()
         return Request(
             id=command_id,
@@ -138,7 +141,7 @@ class CommandIntake:
 
 
 def request_of(space: Space, command: Command, asked: float) -> Request:
-    """A command with an id as it stands in the journal."""
+    """A command with an id, as a request for the journal."""
     if command.id is None:
         raise ValueError("a command that goes through the journal needs an id")
     return Request(
@@ -147,13 +150,13 @@ def request_of(space: Space, command: Command, asked: float) -> Request:
         payload=command.model_dump_json(exclude_none=True).encode(),
         reply_to=command.reply_to or REPLY.name(space, command=command.id),
         asked=asked,
-        expires=command.expires.timestamp() if command.expires else asked + WAITS_AT_MOST_S,
+        expires=command.expires.timestamp() if command.expires else asked + COMMAND_EXPIRES_AFTER_S,
         agent=command.concerns(),
     )
 
 
 def read_command(kind: type[Command], payload: bytes) -> Command:
-    """Read a command's JSON; a fault says what is wrong with it in one sentence."""
+    """Parse a command. Raises CommandFault with one sentence for people."""
     try:
         return kind.model_validate_json(payload)
     except ValidationError as error:
@@ -173,21 +176,23 @@ def _what_is_wrong(kind: type[Command], payload: bytes, error: ValidationError) 
 
 
 def _example(kind: type[Command]) -> str:
-    """The object with no more than a person has to type."""
+    """The smallest object that the verb takes."""
     needed = [name for name, field in kind.model_fields.items() if field.is_required() or name in kind.usual]
     return json.dumps({name: (kind.model_fields[name].examples or ["…"])[0] for name in needed}, ensure_ascii=False)
 
 
 def _fingerprint(message: MessageArrived) -> str:
-    """What a broker's second delivery of one message has in common with the first."""
+    """Identifies a message without an id when the broker delivers it again."""
     digest = hashlib.sha256(message.topic.encode() + b"\0" + message.payload).hexdigest()
     return f"{message.mid}:{digest}"
 
 
-REDELIVERY_S = 3600.0
+REDELIVERED_WITHIN_S = 3600.0
 
 
 class MessageIntake:
+    """Takes all messages of a service. If `sort` raises, call it again with the same messages."""
+
     def __init__(
         self,
         journal: Journal,
@@ -196,41 +201,42 @@ class MessageIntake:
         own: OwnPresence,
         owns: Sequence[Topic],
         state_topics: Callable[[], set[str]],
-        read: dict[str, tuple[bytes, Command]],
+        parsed: dict[str, tuple[bytes, Command]],
         log: Log,
     ) -> None:
-        """`read`: gets the commands that are now in the journal, and their payloads: nobody parses them again."""
+        """`state_topics`: the topics of all current states. `parsed` gets the stored commands and payloads, by id."""
         self._journal = journal
         self._bus = bus
         self._space = space
         self._own = own
         self._owns = owns
         self._state_topics = state_topics
-        self._read = read
+        self._parsed = parsed
         self._log = log
-        self._desk = CommandIntake(space, journal.service)
+        self._commands = CommandIntake(space, journal.service)
         self._away_s: float | None = None
-        self._unfiled: list[Request] = []
+        self._unstored: list[Request] = []
         self._taken: dict[int, Request | RefusedCommand | None] = {}
-        """What the desk made of each message in hand: one that must be sorted again keeps the id it was given."""
-        self.contradicted = False
-        self.rival = ""
-        """Who else says to be this service of this host, if anybody does."""
+        """The outcome for each message until it is stored: a message that is taken again keeps its id."""
+        self.presence_is_wrong = False
+        """Whether the broker shows this service as offline, or something unreadable."""
+        self.other_fleet = ""
+        """A sentence about another fleet that uses the same host id; empty if there is none."""
 
     @property
     def subscriptions(self) -> list[str]:
-        return [*self._desk.subscriptions, self._own.topic, *(row.filter(self._space) for row in self._owns)]
+        return [*self._commands.subscriptions, self._own.topic, *(row.filter(self._space) for row in self._owns)]
 
     def connected(self, *, kept: bool, away_s: float) -> None:
-        """With a kept session, what comes before the echo of our greeting may have waited as long as we were away."""
+        """A new connection. With a kept session, commands before the echo of the own state may be `away_s` old."""
         self._away_s = away_s if kept else None
 
     def sort(self, messages: Sequence[MessageArrived]) -> tuple[list[LocatedMessage], bool]:
-        """The events among the messages, and whether there are new requests. Requests are durable when this returns."""
+        """The events among the messages, and whether there are new requests. Those are in the journal then."""
         events: list[LocatedMessage] = []
-        ours: list[str] = []
+        retained_states: list[str] = []
         commanded = False
-        self._unfiled.clear()  # what could not be filed is sorted again
+        self._unstored.clear()
         for message in messages:
             located = locate(message.topic, self._space.prefix)
             if located is None:
@@ -240,24 +246,25 @@ class MessageIntake:
                 self._command(message, ids["verb"])
                 commanded = commanded or not message.retained
             elif row is SERVICE_STATE and message.topic == self._own.topic:
-                self._hear_of_ourselves(message)
+                self._read_own_state(message)
             elif row in self._owns and host == self._space.host:
                 if message.retained and message.payload:
-                    ours.append(message.topic)
+                    retained_states.append(message.topic)
             else:
                 events.append(LocatedMessage(host, row, message.topic, message.payload))
-        self._clear_what_is_gone(ours)
+        self._clear_outdated(retained_states)
         if commanded:
-            # MQTT 3.1.1 hides on live delivery that a message is retained: asked for again, it shows, and is refused.
-            for topic_filter in self._desk.subscriptions:
+            # Live delivery does not show that a message is retained (MQTT 3.1.1). A new subscription brings the
+            # retained copy, which is then refused and cleared.
+            for topic_filter in self._commands.subscriptions:
                 self._bus.ask_for_retained(topic_filter)
-        return events, self._file()
+        return events, self._store()
 
     def _command(self, message: MessageArrived, verb: str) -> None:
         known = id(message) in self._taken
         if not known:
             waited_s = self._away_s or 0.0
-            self._taken[id(message)] = self._desk.take(message, verb, now=datetime.now(UTC), waited_s=waited_s)
+            self._taken[id(message)] = self._commands.take(message, verb, now=datetime.now(UTC), waited_s=waited_s)
         taken = self._taken[id(message)]
         if isinstance(taken, RefusedCommand):
             if known:
@@ -266,44 +273,43 @@ class MessageIntake:
             self._bus.publish(taken.topic, taken.reply.model_dump_json().encode())
             if taken.clear is not None:
                 self._bus.publish(taken.clear, b"", retain=True)
-        elif taken is not None and not self._came_before(message, taken):
-            self._unfiled.append(taken)
+        elif taken is not None and not self._is_redelivery(message, taken):
+            self._unstored.append(taken)
 
-    def _came_before(self, message: MessageArrived, request: Request) -> bool:
+    def _is_redelivery(self, message: MessageArrived, request: Request) -> bool:
         if request.delivery is None or not message.repeated:
             return False
-        if any(request.delivery == other.delivery for other in self._unfiled):
+        if any(request.delivery == other.delivery for other in self._unstored):
             return True
-        return self._journal.requests.redelivered(request.delivery, request.asked - REDELIVERY_S)
+        return self._journal.requests.redelivered(request.delivery, request.asked - REDELIVERED_WITHIN_S)
 
-    def _file(self) -> bool:
-        """Write the new requests down; those that were answered before are answered again."""
-        if not self._unfiled:
+    def _store(self) -> bool:
+        """Store the new requests; a request that has a reply already gets it again."""
+        if not self._unstored:
             self._taken.clear()
             return False
-        self._journal.requests.accept(self._unfiled)
-        for request in self._unfiled:
+        self._journal.requests.accept(self._unstored)
+        for request in self._unstored:
             if request.command is not None:
-                self._read.setdefault(request.id, (request.payload, request.command))
-        for request in self._unfiled:
+                self._parsed.setdefault(request.id, (request.payload, request.command))
             answer = self._journal.requests.answer_to(request.id) or self._journal.requests.waits_for(request.id)
             if answer is not None:
                 self._bus.publish(request.reply_to, answer)
         self._taken.clear()
         return True
 
-    def _hear_of_ourselves(self, message: MessageArrived) -> None:
+    def _read_own_state(self, message: MessageArrived) -> None:
         state = self._own.read(message)
-        if state is not None and not message.retained and self._own.is_another(message, state):
-            self.rival = f"another fleet with this host id speaks as {state.service} (pid {state.pid} there)"
+        if state is not None and not message.retained and self._own.is_of_another_fleet(message, state):
+            self.other_fleet = f"another fleet with this host id speaks as {state.service} (pid {state.pid} there)"
         if state is None:
-            self.contradicted = True
+            self.presence_is_wrong = True
         elif state.connection == self._own.connection and state.status is not Presence.OFFLINE:
-            self._away_s = None
+            self._away_s = None  # the echo: everything queued has been delivered
         elif state.status is Presence.OFFLINE and state.connection < self._own.connection:
-            self.contradicted = True
+            self.presence_is_wrong = True
 
-    def _clear_what_is_gone(self, retained: Sequence[str]) -> None:
-        """The broker remembers states of ours; those that are true no more are withdrawn."""
+    def _clear_outdated(self, retained: Sequence[str]) -> None:
+        """Clear retained states of this service that are no longer true."""
         for topic in set(retained) - self._state_topics() if retained else ():
             self._bus.publish(topic, b"", retain=True)

@@ -1,7 +1,7 @@
-"""Publishing a service's own events from its journal: in order, a window at a time, until the broker has them.
+"""Publishes a service's own events from its journal: in order, a window at a time, until the broker has acknowledged.
 
-A broker that was killed may have acknowledged what it then forgot, and those who listen take a moment to return to it.
-So after a lost connection the outbox waits for them, and goes back a little before the loss.
+A killed broker may have lost what it had acknowledged, and its subscribers take a moment to reconnect. So after a lost
+connection the outbox waits for them, and starts with events from a little before the loss.
 """
 
 from collections import deque
@@ -12,10 +12,11 @@ from typing import Protocol
 from shared.messaging.journal import Journal, JournalEntry
 
 WINDOW = 1_000
-SETTLES_S = 1.5
-"""`mosquitto_sub` tries to return once a second; events sent before it is there would pass it by."""
-OVERLAP_S = 5.0
-NOTES_EVERY_S = 1.0
+"""How many events may be unacknowledged."""
+SUBSCRIBERS_RETURN_WITHIN_S = 1.5
+"""`mosquitto_sub` tries to reconnect once a second, and would miss events that are sent before."""
+RESENT_BEFORE_LOSS_S = 5.0
+PROGRESS_SAVED_EVERY_S = 1.0
 
 
 class Publisher(Protocol):
@@ -30,40 +31,42 @@ class Outbox:
         self.last = journal.last_seq()
         """The number of the newest event."""
         self._inherited = self.last >= self._next
-        """Whether an earlier process told something that it could not publish: there may have been no broker."""
+        """Whether an earlier process left unpublished events: there may have been no broker then."""
         self._fresh: deque[JournalEntry] = deque(maxlen=WINDOW)
-        """The newest events, in order: most are published as soon as they are committed."""
+        """The newest events, which need not be read from the journal."""
         self._in_flight: dict[int, int] = {}
-        """The broker's number for a message, and ours; in the order of ours."""
-        self._noted, self._noted_at = self._done, 0.0
+        """Message number to event number, in the order of events."""
+        self._saved, self._saved_at = self._acknowledged, 0.0
         self._open = False
         self._opens_at = 0.0
 
     @property
-    def _done(self) -> int:
-        """The broker has everything up to here."""
+    def _acknowledged(self) -> int:
+        """The number up to which the broker has acknowledged everything."""
         first = next(iter(self._in_flight.values()), self._next)
         return first - 1
 
     def connected(self, now: float, lost_at: float | None) -> None:
-        """Start again on a new connection; `lost_at` is when an earlier one was lost, if it was."""
-        self.rewind(self._done if lost_at is None else self._journal.seq_before(lost_at - OVERLAP_S))
+        """Continue on a new connection; `lost_at` is when an earlier one was lost, if this service had one."""
+        resent_from = None if lost_at is None else lost_at - RESENT_BEFORE_LOSS_S
+        self.rewind(self._acknowledged if resent_from is None else self._journal.seq_before(resent_from))
         self._open = True
-        self._opens_at = now + SETTLES_S if lost_at is not None or self._inherited else now
+        waits = lost_at is not None or self._inherited
+        self._opens_at = now + SUBSCRIBERS_RETURN_WITHIN_S if waits else now
         self._inherited = False
 
     def disconnected(self) -> None:
         self._open = False
 
     def appended(self, entries: Sequence[JournalEntry]) -> None:
-        """These were just committed: what is next in line is published without reading it again."""
+        """Take over events that were just committed."""
         if entries:
             self.last = entries[-1].seq
             self._fresh.extend(entries)
 
     def rewind(self, after: int) -> None:
-        """Publish again what comes after a number: somebody may have missed it."""
-        self._next = min(self._done, after) + 1
+        """Publish again what comes after this number."""
+        self._next = min(self._acknowledged, after) + 1
         self._in_flight.clear()
 
     def pump(self, now: float) -> None:
@@ -71,11 +74,11 @@ class Outbox:
         while self._open and now >= self._opens_at and self._next <= self.last and len(self._in_flight) < WINDOW:
             page = self._page(WINDOW - len(self._in_flight))
             if not page:
-                self._next = self.last + 1  # all of it was pruned in the meantime
+                self._next = self.last + 1  # the rest was pruned in the meantime
             for entry in page:
                 number = self._bus.publish(entry.topic, entry.payload)
                 if number is None or number in self._in_flight:
-                    self._open = False  # there is no connection, or already another one, which counts anew
+                    self._open = False  # no connection, or already a new one that counts from 1 again
                     return
                 self._in_flight[number] = entry.seq
                 self._next = entry.seq + 1
@@ -93,17 +96,17 @@ class Outbox:
     @property
     def waiting(self) -> int:
         """How many events the broker has not acknowledged."""
-        return max(0, self.last - self._done)
+        return max(0, self.last - self._acknowledged)
 
     def due(self, now: float) -> float | None:
-        """When `pump` has work again, if it is known."""
+        """When `pump` has work again; None until something else happens."""
         if not self._open or self._next > self.last or len(self._in_flight) >= WINDOW:
             return None
         return max(now, self._opens_at)
 
-    def note(self, now: float, *, at_once: bool = False) -> None:
-        """Write down what is published; seldom, for a crash in between only means sending some again."""
-        done = self._done
-        if done != self._noted and (at_once or now - self._noted_at >= NOTES_EVERY_S):
-            self._journal.note_published(done)
-            self._noted, self._noted_at = done, now
+    def save_progress(self, now: float, *, at_once: bool = False) -> None:
+        """Store what is published; at most once a second, since after a crash some events are only sent twice."""
+        acknowledged = self._acknowledged
+        if acknowledged != self._saved and (at_once or now - self._saved_at >= PROGRESS_SAVED_EVERY_S):
+            self._journal.note_published(acknowledged)
+            self._saved, self._saved_at = acknowledged, now

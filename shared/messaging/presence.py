@@ -1,7 +1,7 @@
-"""A service's own retained state: online, degraded or offline, with its figures, and the last will that says it died.
+"""A service's own retained state: online, degraded or offline, with figures, and its last will.
 
-Every connection has a number, and the will carries it: an `offline` that a broker sends late can't hide a newer
-`online`, for readers compare the numbers and the service itself answers it.
+Every connection has a number, and the will carries it. So an `offline` that the broker sends late does not hide a newer
+`online`: readers compare the numbers, and the service publishes its state again.
 """
 
 import os
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.contract.states import Presence, ServiceState
-from shared.contract.topics import SERVICE_STATE, MalformedDocument, read_numbers
+from shared.contract.topics import SERVICE_STATE, MalformedDocument, read_position
 from shared.contract.writer import DocumentWriter
 from shared.messaging.bus import Bus, Will
 from shared.messaging.inbox import MessageArrived
@@ -18,10 +18,10 @@ from shared.version import __version__
 
 
 def state_of(
-    teller: DocumentWriter, status: Presence, connection: int, reason: str = "", **health: Any
+    writer: DocumentWriter, status: Presence, connection: int, reason: str = "", **health: Any
 ) -> ServiceState:
     return ServiceState(
-        service=teller.service,
+        service=writer.service,
         status=status,
         connection=connection,
         pid=os.getpid(),
@@ -31,35 +31,35 @@ def state_of(
     )
 
 
-def make_will(teller: DocumentWriter) -> Callable[[int], Will]:
-    """What the broker says of us when we die, for each connection anew."""
+def make_will(writer: DocumentWriter) -> Callable[[int], Will]:
+    """The will of each connection, by its number."""
 
     def will(connection: int) -> Will:
-        state = state_of(teller, Presence.OFFLINE, connection, "the connection broke")
-        return Will(*teller.state(state, seq=0, time=datetime.now(UTC)))
+        state = state_of(writer, Presence.OFFLINE, connection, "the connection broke")
+        return Will(*writer.state(state, seq=0, time=datetime.now(UTC)))
 
     return will
 
 
 class OwnPresence:
-    """Says our state on the bus, and listens to what the bus says of us."""
+    """Publishes the service's state, and reads what others published on its topic."""
 
-    def __init__(self, teller: DocumentWriter, bus: Bus) -> None:
-        self._teller = teller
+    def __init__(self, writer: DocumentWriter, bus: Bus) -> None:
+        self._writer = writer
         self._bus = bus
-        self.topic = SERVICE_STATE.name(teller.space, service=teller.service)
+        self.topic = SERVICE_STATE.name(writer.space, service=writer.service)
         self.connection = 0
-        """The number of the connection that we have greeted; 0 while there is none."""
+        """The number of the current connection; 0 while there is none."""
 
-    def say(self, status: Presence, seq: int, reason: str = "", **health: Any) -> None:
-        state = state_of(self._teller, status, self.connection, reason, **health)
-        _, payload = self._teller.state(state, seq=seq, time=datetime.now(UTC))
+    def publish(self, status: Presence, seq: int, reason: str = "", **health: Any) -> None:
+        state = state_of(self._writer, status, self.connection, reason, **health)
+        _, payload = self._writer.state(state, seq=seq, time=datetime.now(UTC))
         self._bus.publish(self.topic, payload, retain=True)
 
-    def is_another(self, message: MessageArrived, state: ServiceState) -> bool:
-        """Whether a state on our topic comes from another journal than ours: two fleets have one host id."""
-        other = read_numbers(message.payload)
-        return other is not None and other[1] != self._teller.epoch and state.status is not Presence.OFFLINE
+    def is_of_another_fleet(self, message: MessageArrived, state: ServiceState) -> bool:
+        """Whether a service with another journal publishes on this topic: two fleets use one host id."""
+        position = read_position(message.payload)
+        return position is not None and position[1] != self._writer.epoch and state.status is not Presence.OFFLINE
 
     def read(self, message: MessageArrived) -> ServiceState | None:
         try:

@@ -1,1 +1,1 @@
-"""What a service stands on: turn, loop, poll timer, bootstrap."""
+"""What every service runs on: bootstrap, loop, turn, memory, effects, workers."""

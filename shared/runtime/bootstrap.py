@@ -1,4 +1,4 @@
-"""One bootstrap for every service: arguments, fleet file, lock, journal, bus, loop."""
+"""Starts a service: arguments, fleet file, lock, journal, bus, loop."""
 
 import argparse
 import hashlib
@@ -26,12 +26,12 @@ EXIT_BUSY = 75
 EXIT_INTERRUPTED = 130
 
 BROKER_URL = "MUSTER_BROKER_URL"
-"""Environment variable that says where the broker is, over the fleet file: one address, or several with spaces."""
+"""Environment variable with the broker's addresses, separated by spaces. It overrides the fleet file."""
 
 
 @dataclass(frozen=True)
 class ServiceContext:
-    """What a service is built from."""
+    """What the runtime gives to a service when it is built."""
 
     fleet_file: FleetFile
     journal: Journal
@@ -43,7 +43,7 @@ class ServiceContext:
         return self.fleet_file.fleet
 
     def nudge(self, within_s: float = 0.0) -> None:
-        """Ask for a look, from any thread. What is not urgent is looked at together with what comes meanwhile."""
+        """Ask for a turn within this time, from any thread."""
         self.inbox.put(LookRequest("changed", within_s))
 
 
@@ -54,18 +54,18 @@ def parser_for(name: str) -> argparse.ArgumentParser:
 
 
 def serve(name: str, build: Callable[[ServiceContext], Service], arguments: Sequence[str] | None = None) -> int:
-    """Run a service until it is told to stop; answers the exit code."""
+    """Run a service until SIGTERM or SIGINT; returns the exit code. The `main` of every service."""
     return serve_fleet(parser_for(name).parse_args(arguments).fleet, name, build)
 
 
 def serve_fleet(
     fleet: str | None, name: str, build: Callable[[ServiceContext], Service], until: Callable[[], bool] = lambda: False
 ) -> int:
-    """The same for a fleet that is known by its file, if it was named; `until` may end it sooner."""
+    """The same without command line: `fleet` is the fleet file, if one was named. `until` may end it sooner."""
     log = Log(name)
     os.umask(0o077)
     for variable in [name for name in os.environ if name.startswith("SUPERVISOR_")]:
-        del os.environ[variable]  # agents are no children of the supervisor, whatever their environment says
+        del os.environ[variable]  # agents would inherit them, though the supervisor does not run them
     try:
         fleet_file = FleetFile(find_fleet_file(fleet))
         with hold(fleet_file.fleet.home / "run" / f"{name}.lock", name):
@@ -77,7 +77,7 @@ def serve_fleet(
         log.error("ended", reason=str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED  # before the loop, which ends in good order
+        return EXIT_INTERRUPTED  # only before the loop, which handles SIGINT itself
     return 0
 
 
@@ -94,24 +94,24 @@ def _run(
 
 
 def endpoints_of(fleet: Fleet) -> list[Endpoint]:
-    """Where the broker may be: as the environment says, else as declared, else the private one.
+    """The broker's addresses: from the environment, else the fleet file, else the private broker.
 
-    Asked again on every connect, for it may move.
+    Called for every connection, since the private broker may change its port.
     """
     declared = os.environ.get(BROKER_URL, "").split() or fleet.declared.broker.endpoints
     if declared:
         return [Endpoint.parse(url) for url in declared]
     private = endpoint(fleet.home)
-    # While our broker is down, its port may be anybody's: no password is sent there.
+    # While the private broker is down, another program may have its port: no password is sent there.
     return [private] if private and holder(fleet.home / "run" / "broker.lock") is not None else []
 
 
 def connect(fleet: Fleet, role: str, inbox: Inbox, log: Log, *, will: DocumentWriter | None = None) -> Bus:
-    """A bus for a service (with a will, and a session that the broker keeps) or for a passing client."""
+    """A bus for a service (with `will`, and a session that the broker keeps) or for a short-lived client."""
 
     def identity() -> ClientIdentity:
         username, password = credentials(fleet.home, role)
-        # A part that only who has the password knows: whoever uses a service's client id drives it out.
+        # A second client with the same id disconnects the first, so the id can't be guessed without the password.
         secret = hashlib.sha256(f"client id of {role}: {password}".encode()).hexdigest()[:8]
         client_id = f"{fleet.space.prefix}-{fleet.space.host}-{role}-{secret}"
         if will is None:
@@ -123,7 +123,7 @@ def connect(fleet: Fleet, role: str, inbox: Inbox, log: Log, *, will: DocumentWr
     def next_connection() -> int:
         if will is None:
             return next(counter)
-        journal = Journal(fleet.journal, role)  # this is asked on the connection's thread: a journal is for one
+        journal = Journal(fleet.journal, role)  # called on the bus's thread, and a journal is for one thread
         try:
             return journal.next_connection()
         finally:

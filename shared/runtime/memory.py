@@ -1,4 +1,8 @@
-"""What a service remembers over its restarts: typed records, kept in the journal with the turn that changed them."""
+"""A service's memory: typed records that outlive the process, written to the journal with the turn that changed them.
+
+Declare a table beside its record, a frozen dataclass or any type that pydantic can load and dump:
+`AGENTS = MemoryTable("agent:", AgentMemory)`; then `turn.memory.find(AGENTS, "builder")`.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class MemoryTable(Generic[T]):
-    """One kind of record: the class of its values, and what their keys begin with. A record has a name, or is alone."""
+    """One kind of record: the prefix of its keys, and its type. A table may hold one record without a name."""
 
     prefix: str
     kind: type[T]
@@ -32,9 +36,9 @@ class MemoryTable(Generic[T]):
 
 
 class Memory(Mapping[str, Any]):
-    """The records as they are in this turn: what was committed, and over it what this turn has changed.
+    """The records in a turn: what is committed, with the changes of this turn.
 
-    A record is decoded once, and is the same object for as long as it says the same.
+    A record is decoded once: as long as it does not change, `find` returns the same object.
     """
 
     def __init__(self, stored: Mapping[str, Any], report: Callable[[str, str], None] = lambda _key, _why: None) -> None:
@@ -42,9 +46,10 @@ class Memory(Mapping[str, Any]):
         self._decoded: dict[str, Any] = {}
         self._changed: dict[str, Any] = {}
         self._report = report
-        """Called with the key of a record that can't be read, which counts as absent, and with the reason."""
+        """Called with the key of a record that can't be decoded, and the reason. Such a record counts as absent."""
 
     def find(self, table: MemoryTable[T], name: str = "") -> T | None:
+        """The record with this name; None if there is none, or it can't be decoded."""
         key = table.key(name)
         if key not in self._decoded:
             self._decoded[key] = self._decode(table, key)
@@ -52,7 +57,7 @@ class Memory(Mapping[str, Any]):
         return found
 
     def put(self, table: MemoryTable[T], value: T | None, name: str = "") -> None:
-        """Remember a record; None forgets it. What is the same as before is not written."""
+        """Store a record with the commit of this turn; None removes it. An equal record is not written again."""
         key = table.key(name)
         if self.raw(key) is None if value is None else self.find(table, name) == value:
             return
@@ -61,12 +66,9 @@ class Memory(Mapping[str, Any]):
 
     def all(self, table: MemoryTable[T]) -> dict[str, T]:
         """Every record of a table, by name."""
-        names = [key.removeprefix(table.prefix) for key in self._now() if key.startswith(table.prefix)]
-        found = {name: self.find(table, name) for name in names}
+        keys = [key for key in {**self._stored, **self._changed} if key.startswith(table.prefix)]
+        found = {(name := key.removeprefix(table.prefix)): self.find(table, name) for key in keys}
         return {name: value for name, value in found.items() if value is not None}
-
-    def _now(self) -> Iterator[str]:
-        yield from (key for key in {**self._stored, **self._changed} if self._changed.get(key, self) is not None)
 
     def raw(self, key: str) -> Any:
         return self._changed[key] if key in self._changed else self._stored.get(key)
@@ -98,10 +100,11 @@ class Memory(Mapping[str, Any]):
 
     @property
     def changes(self) -> Mapping[str, Any]:
-        """What is to be committed; None for what is forgotten."""
+        """The values to commit, by key; None for removed ones."""
         return self._changed
 
     def committed(self) -> None:
+        """Take the changes over as committed."""
         for key, value in self._changed.items():
             if value is None:
                 self._stored.pop(key, None)
@@ -110,7 +113,7 @@ class Memory(Mapping[str, Any]):
         self._changed = {}
 
     def restore(self, changes: Mapping[str, Any]) -> None:
-        """Go back to what this turn had changed at an earlier moment."""
+        """Replace the changes of this turn by these, from an earlier moment of it."""
         for key in self._changed:
             self._decoded.pop(key, None)
         self._changed = dict(changes)

@@ -1,4 +1,4 @@
-"""When a service looks: the safety poll, looks it asked for, waits after a failure. Only times, no clock."""
+"""When a service gets a turn without an event: safety poll, requested turns, backoff after failures. No clock."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.5, 10.0
 
 @dataclass(frozen=True)
 class PollIntervals:
-    """How often to look when nothing is pushed."""
+    """The interval of the safety poll, with and without a working broker."""
 
     connected_s: float = 30.0
     alone_s: float = 1.0
@@ -32,7 +32,7 @@ class Backoff:
 
 
 class PollTimer:
-    """All times are monotonic seconds. The poll has its own timer, which nothing else resets."""
+    """All times are monotonic seconds. Other turns do not reset the safety poll."""
 
     def __init__(self, polls: PollIntervals, now: float) -> None:
         self._polls = polls
@@ -40,26 +40,28 @@ class PollTimer:
         self._look_again: float | None = None
         self.backoff = Backoff()
         self.overdue = True
-        """A look is owed, whatever comes: at the start, after a failure, when somebody asked for one."""
+        """A turn is due now: at the start, after a failure, or on request."""
 
     def poll(self, now: float, *, broker_answers: bool) -> bool:
-        """Whether the safety poll is due. Without a broker it comes soon, however far off it was."""
+        """Whether the safety poll is due. Without a broker the shorter interval applies at once."""
         interval = self._polls.connected_s if broker_answers else self._polls.alone_s
         due = now >= self._next_poll
         self._next_poll = now + interval if due else min(self._next_poll, now + interval)
         self.overdue = self.overdue or due
         return due
 
-    def asked_for(self, now: float) -> bool:
+    def is_due(self, now: float) -> bool:
+        """Whether a turn is due, for the poll or on request."""
         return self.overdue or (self._look_again is not None and now >= self._look_again)
 
     def succeeded(self, *, more: bool, look_again: float | None) -> None:
+        """A turn went well; `more` asks for the next one at once, `look_again` for one at that time."""
         self.backoff.succeeded()
         self.overdue = more
         self._look_again = look_again
 
     def wakes_at(self, now: float) -> float:
-        """When there is something to do if nothing comes."""
+        """When the next turn is due if nothing arrives."""
         wanted = now if self.overdue else self._next_poll
         if self._look_again is not None:
             wanted = min(wanted, self._look_again)

@@ -1,8 +1,8 @@
-"""One turn of a service: what it is given to decide from, and what it wants published and remembered.
+"""One turn of a service: its input, and its output for the journal, the broker and other services.
 
-Nothing that a service says in a turn leaves the process before all of it is in the journal, in one transaction together
-with its cursors. A turn that fails leaves no trace, and comes again. A turn that must remember what it is about to do
-commits in between: `checkpoint`.
+`shared/runtime/turn_runner.py` makes a turn, gives it to the service's `step`, writes the output into the journal in
+one transaction together with the cursors, and only then publishes it. A turn that raises leaves no trace, and its input
+comes again. `checkpoint` commits in the middle of a turn.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,52 +15,81 @@ from shared.contract.commands import Command, Reply
 from shared.contract.envelope import Data, Event
 from shared.contract.ids import new_id
 from shared.contract.topics import Topic
-from shared.errors import Retryable, sentence_of
+from shared.errors import MusterError, Retryable, sentence_of
 from shared.messaging.cursors import ReceivedEvent
 from shared.messaging.journal import Effect, Request
 from shared.runtime.effects import EffectResult
-from shared.runtime.faults import FaultLog
 from shared.runtime.memory import Memory
+from shared.system.log import Log
 
 SPAWNER = "spawner"
 
 
 @dataclass(frozen=True, slots=True)
 class PendingCommand:
-    """A command that waits for its answer."""
+    """An open command: the service must reply to it, or defer it."""
 
     request: Request
     command: Command
 
 
-def _no_reply(_owner: str, _command: str) -> Reply | None:
-    return None
+class FaultLog:
+    """Logs faults about single subjects: each when it begins or changes, not in every turn."""
 
+    def __init__(self, log: Log | None = None) -> None:
+        self._log = log
+        self._known: dict[str, str] = {}
 
-def _no_commit(_turn: "Turn") -> None:
-    """Where there is no journal, all of a turn is committed at its end."""
+    def note(self, subject: str, error: Exception) -> None:
+        reason = sentence_of(error)
+        if self._known.get(subject) == reason:
+            return
+        self._known[subject] = reason
+        if self._log is None:
+            return
+        if isinstance(error, MusterError):
+            self._log.error("passed over a subject in this turn", subject=subject, reason=reason)
+        else:
+            self._log.failure("passed over a subject in this turn", error, subject=subject)
+
+    def clear(self, subject: str) -> None:
+        self._known.pop(subject, None)
 
 
 @dataclass
 class Turn:
-    """Given: `now`, `poll`, `events`, `commands`, `late_commands`, `effect_results`, `memory`; the rest is output."""
+    """The input and output of one call of `step`.
+
+    A service reads the input fields and calls the methods, in any order. What they do takes effect with the commit.
+    """
+
+    # --- input ---
 
     service: str
     now: datetime
+    """The time of this turn; decisions use no other clock."""
     poll: bool
+    """Whether the safety poll is due: look at everything, not only at what events point to."""
     events: list[ReceivedEvent]
+    """New events of the topics that the service follows: each once, in order."""
     commands: list[PendingCommand]
+    """All open commands, oldest first. Each comes in every turn until it has its reply."""
     memory: Memory
+    """The service's records, which outlive the process."""
     late_commands: list[PendingCommand] = field(default_factory=list)
-    """Commands that have waited too long. Whoever had begun one moves it to `commands`; the others are answered so."""
+    """Open commands past their expiry. The service moves those that it has begun to `commands`; the runtime answers the
+    others with `expired`."""
     effect_results: list[EffectResult] = field(default_factory=list)
-    """What became of effects of earlier turns; told at least once, and gone after a checkpoint."""
+    """Results of effects of earlier turns, each at least once. Empty after a checkpoint."""
+
+    # --- output, until the commit ---
+
     emitted: list[tuple[Event, str | None]] = field(default_factory=list)
     states: list[Data] = field(default_factory=list)
     cleared: list[tuple[Topic, dict[str, str]]] = field(default_factory=list)
     replies: dict[str, tuple[Request, Reply]] = field(default_factory=dict)
     replied: set[str] = field(default_factory=set)
-    """The commands that were answered before a checkpoint."""
+    """The ids of the commands that were answered before a checkpoint."""
     deferred: dict[str, tuple[Request, Reply, datetime]] = field(default_factory=dict)
     outgoing: list[Command] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
@@ -68,41 +97,48 @@ class Turn:
     look_again: datetime | None = None
     coalesce_s: float = 0.0
     trouble: str = ""
-    read_reply: Callable[[str, str], Reply | None] = _no_reply
-    commit: Callable[["Turn"], None] = _no_commit
+
+    # --- from the runtime ---
+
+    read_reply: Callable[[str, str], Reply | None] = lambda _owner, _command_id: None
+    commit: Callable[["Turn"], None] = lambda _turn: None
     faults: FaultLog = field(default_factory=FaultLog)
 
     # --- events and states ---
 
     def emit(self, event: Event, cause: str | None = None) -> None:
-        """Publish what happened, and keep it in the journal."""
+        """Publish an event, once and in order. `cause` is the id of the event or command that led to it."""
         self.emitted.append((event, cause))
 
     def publish_state(self, state: Data) -> None:
-        """Publish how something is now (retained)."""
+        """Publish a retained state. It is not in the journal: `Service.states` must give it again after a reconnect."""
         self.states.append(state)
 
     def clear_state(self, row: Topic, **ids: str) -> None:
-        """Clear a retained state: what it was about is gone."""
+        """Clear a retained state whose subject is gone."""
         self.cleared.append((row, ids))
 
     # --- commands to this service ---
 
     def reply(self, pending: PendingCommand, said: str, *, code: str = "ok", **result: Any) -> None:
+        """End a command with its final reply. Any code but `ok` is a failure."""
         self._reply(pending.request, said, code, result)
 
     def refuse(self, request: Request, said: str, *, code: str) -> None:
+        """End a command that could not be read."""
         self._reply(request, said, code, {})
 
     def defer(self, pending: PendingCommand, said: str, until: datetime) -> None:
-        """Leave a command open and say what it waits for. It is in hand now, and expires at this time, not sooner."""
-        reply = self._made(pending.request, said, "waiting", {}, final=False)
+        """Leave a command open and say what it waits for; `until` becomes its expiry. Repeats are published once."""
+        reply = self._build_reply(pending.request, said, "waiting", {}, final=False)
         self.deferred[pending.request.id] = (pending.request, reply, until)
 
     def _reply(self, request: Request, said: str, code: str, result: dict[str, Any]) -> None:
-        self.replies[request.id] = (request, self._made(request, said, code, result))
+        self.replies[request.id] = (request, self._build_reply(request, said, code, result))
 
-    def _made(self, request: Request, said: str, code: str, result: dict[str, Any], *, final: bool = True) -> Reply:
+    def _build_reply(
+        self, request: Request, said: str, code: str, result: dict[str, Any], *, final: bool = True
+    ) -> Reply:
         return Reply(
             id=request.id,
             verb=request.verb,
@@ -118,32 +154,32 @@ class Turn:
     # --- commands to other services ---
 
     def send_command(self, command: Command, why: str) -> str:
-        """Have another service of this host do something; returns the command's id.
+        """Send a command to another service of this host; returns the command's id.
 
-        It is in the journal together with everything else of this turn, so it is sent once and reaches its owner, with
-        or without a broker. `reply_to` gives the answer.
+        It is stored with everything else of this turn, so it is sent once and reaches its owner, with or without a
+        broker. A command with an `id` acts once, however often it is sent. `reply_to` gives the answer.
         """
         command_id = command.id or new_id()
         self.outgoing.append(command.model_copy(update={"id": command_id, "by": f"{self.service}: {why}"[:200]}))
         return command_id
 
     def reply_to(self, command_id: str, owner: str = SPAWNER) -> Reply | None:
-        """The final answer to a command that this service sent; None while there is none."""
+        """The final reply to a command that this service sent; None while there is none."""
         return self.read_reply(owner, command_id) if command_id else None
 
     # --- effects ---
 
     def perform(self, kind: str, key: str, payload: Mapping[str, Any]) -> None:
-        """Have an effect of this service done after the commit, at least once; it survives a crash.
+        """Run the service's handler for `kind` after the commit, at least once, also after a crash.
 
-        The same key again, while the effect is not done, is the same effect.
+        The result comes in `effect_results` of a later turn. The same key, while it is not done, is the same effect.
         """
         self.effects.append(Effect(kind, key, dict(payload)))
 
     def checkpoint(self) -> None:
-        """Commit and publish what was said so far, and go on: before an action that must not be repeated blindly.
+        """Commit and publish the output so far, then continue: before an action that must not be repeated blindly.
 
-        What `events` led to must be said by then, for the cursors move too.
+        The cursors move too, so `events` must be handled by then.
         """
         self.checkpoints += 1
         self.commit(self)
@@ -152,18 +188,18 @@ class Turn:
 
     @contextmanager
     def isolated(self, subject: str) -> Iterator[None]:
-        """Keep a fault about one subject (an agent, a loop) from costing the others their turn.
+        """Keep a fault about one subject (an agent, a loop) from ending the turn of the others.
 
-        What was said inside is taken back. The fault is logged once and makes the service `degraded`. What may pass by
-        itself (`Retryable`) ends the turn.
+        The output of the block is undone, the fault is logged once, and the service becomes `degraded`. A `Retryable`
+        still ends the turn.
         """
-        before = _Savepoint(self)
+        savepoint = _Savepoint(self)
         try:
             yield
         except Retryable:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever is odd about one subject, the others go on
-            before.restore(self)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one subject, the others go on
+            savepoint.restore(self)
             self.degrade(f"{subject}: {sentence_of(error)}")
             self.faults.note(subject, error)
         else:
@@ -171,7 +207,7 @@ class Turn:
 
     @contextmanager
     def answering(self, pending: PendingCommand) -> Iterator[None]:
-        """Refuse a command that fails, with what went wrong: else it would come again for ever."""
+        """Answer a command whose handling fails with the error: else it would come again forever."""
         try:
             yield
         except Retryable:
@@ -180,15 +216,15 @@ class Turn:
             self.reply(pending, sentence_of(error), code=getattr(error, "code", "refused"))
 
     def coalesce(self, seconds: float) -> None:
-        """After this turn, let messages gather for so long: the next turn takes them all."""
+        """Collect messages for this long before the next turn, which then takes them all."""
         self.coalesce_s = seconds
 
     def degrade(self, reason: str) -> None:
-        """Go on, but say in the service's state that something is wrong. The first reason counts."""
+        """Show the service as `degraded` until a turn does not. The first reason of a turn counts."""
         self.trouble = self.trouble or reason
 
     def look_again_at(self, when: datetime) -> None:
-        """Ask for a turn at this time even when nothing comes."""
+        """Ask for a turn at this time. The earliest request of a turn counts; it holds only until the next turn."""
         self.look_again = when if self.look_again is None else min(self.look_again, when)
 
     # --- raw memory ---
@@ -205,21 +241,19 @@ class Turn:
 
 
 class _Savepoint:
-    """What a turn had said at one moment; after a checkpoint, nothing of that is left to go back to."""
+    """The output of a turn at one moment. After a checkpoint `restore` drops only what is not committed."""
 
     def __init__(self, turn: Turn) -> None:
         self._checkpoints = turn.checkpoints
-        self._lists = [(said, len(said)) for said in self._all(turn)]
+        lists: list[list[Any]] = [turn.emitted, turn.states, turn.cleared, turn.outgoing, turn.effects]
+        self._lengths = [(output, len(output)) for output in lists]
         self._replies, self._deferred = dict(turn.replies), dict(turn.deferred)
         self._changes = dict(turn.memory.changes)
 
     def restore(self, turn: Turn) -> None:
         same = turn.checkpoints == self._checkpoints
-        for said, length in self._lists:
-            del said[length if same else 0 :]
+        for output, length in self._lengths:
+            del output[length if same else 0 :]
         turn.replies = self._replies if same else {}
         turn.deferred = self._deferred if same else {}
         turn.memory.restore(self._changes if same else {})
-
-    def _all(self, turn: Turn) -> "list[list[Any]]":
-        return [turn.emitted, turn.states, turn.cleared, turn.outgoing, turn.effects]

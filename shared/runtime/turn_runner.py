@@ -1,4 +1,4 @@
-"""One turn of a service made durable: read, decide and act, commit, publish."""
+"""Runs one turn of a service: reads new events and open commands, calls `step`, commits, publishes."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,9 +21,8 @@ from shared.messaging.intake import CommandFault, read_command, request_of
 from shared.messaging.journal import Journal, JournalEntry, Request
 from shared.messaging.outbox import Outbox
 from shared.runtime.effects import EffectHandler, EffectRunner
-from shared.runtime.faults import FaultLog
 from shared.runtime.memory import Memory
-from shared.runtime.turn import PendingCommand, Turn
+from shared.runtime.turn import FaultLog, PendingCommand, Turn
 from shared.system.log import Log
 
 DeferredReplies = Mapping[str, tuple[Request, Reply, datetime]]
@@ -37,9 +36,9 @@ def write_turn(
     deferred: DeferredReplies,
     at: float,
 ) -> list[JournalEntry]:
-    """Write all that a turn wants kept, with the cursors that it moved, in one transaction; returns its events."""
-    said = (turn.emitted, turn.replies, turn.outgoing, turn.effects, turn.effect_results)
-    if not (any(said) or moved or deferred or turn.memory.changes):
+    """Write the output of a turn and the cursors that it moved in one transaction; returns its events."""
+    output = (turn.emitted, turn.replies, turn.outgoing, turn.effects, turn.effect_results)
+    if not (any(output) or moved or deferred or turn.memory.changes):
         return []
     with journal.transaction() as transaction:
         entries = transaction.append([partial(_document, writer, turn.now, *each) for each in turn.emitted], at)
@@ -48,15 +47,15 @@ def write_turn(
         for request, reply in turn.replies.values():
             transaction.answer(request.id, reply.model_dump_json().encode(), at)
         for request, reply, until in deferred.values():
-            transaction.hold(request.id, reply.model_dump_json().encode(), until.timestamp())
+            transaction.defer(request.id, reply.model_dump_json().encode(), until.timestamp())
         for key, value in turn.memory.changes.items():
             transaction.remember(key, value)
         for command in turn.outgoing:
             transaction.ask(request_of(writer.space, command, at), command.addressee())
         for effect in turn.effects:
-            transaction.want(effect)
+            transaction.add_effect(effect)
         for result in turn.effect_results:
-            transaction.settle(result.effect)
+            transaction.remove_effect(result.effect)
     return entries
 
 
@@ -65,19 +64,19 @@ def _document(writer: DocumentWriter, now: datetime, event: Event, cause: str | 
 
 
 class Service(Protocol):
-    """What the runtime needs of a service. What it writes and follows is in the manifest."""
+    """A service as the runtime sees it. The manifest says what it writes and follows."""
 
     name: ClassVar[str]
 
     def step(self, turn: Turn) -> None:
-        """Look at the world, decide, act. Called again from the start when it raises."""
+        """Observe, decide, act. Called again, with the same input, when it raises."""
 
     def states(self) -> Iterable[Data]:
-        """The retained states as they are true now."""
+        """All retained states of this service as they are now."""
 
 
 def handlers_of(service: Service) -> Mapping[str, EffectHandler]:
-    """The effects that a service can have done, if it has any: its `effects`."""
+    """The effect handlers of a service, if it has an attribute `effects`."""
     found: Mapping[str, EffectHandler] = getattr(service, "effects", {})
     return found
 
@@ -88,7 +87,7 @@ class JournalLost(MusterError):
 
 @dataclass(frozen=True)
 class TurnResult:
-    """What the loop must know of a turn that went well."""
+    """What the loop needs to know about a turn that went well."""
 
     more: bool
     look_again: float | None
@@ -115,9 +114,9 @@ class TurnRunner:
         )
         self._faults = FaultLog(log)
         self.commands: dict[str, tuple[bytes, Command]] = {}
-        """The open commands as they were read from their payloads: some are long, and wait for long."""
+        """The open commands with their payloads, by id: each is parsed once, though it may wait for many turns."""
         self._deferred: dict[str, tuple[str, datetime]] = {}
-        """What was said of each command in hand, so that it is said once."""
+        """The last deferral of each open command: a repeat is not published."""
         effects.start(journal.effects())
 
     @property
@@ -125,6 +124,7 @@ class TurnRunner:
         return self._writer.space
 
     def run(self, events: Sequence[LocatedMessage], *, catch_up: bool, poll: bool) -> TurnResult:
+        """Run one turn. With `catch_up`, events are also read from the journal."""
         if self._journal.database.vanished():
             raise JournalLost(f"the journal {self._journal.database.path} was removed; starting anew")
         new = self._reader.read(events, catch_up=catch_up, now=time.monotonic())
@@ -153,13 +153,13 @@ class TurnRunner:
         return TurnResult(new.more, _monotonic(turn.look_again), turn.trouble, turn.coalesce_s)
 
     def _take_requests(self, turn: Turn) -> None:
-        """Answer what every service answers alike; the rest is the service's own."""
+        """Give the open commands to the turn. Replays and unreadable commands are answered here, for every service."""
         known = dict(self.commands)
-        self.commands.clear()  # and filled again: the intake adds to the same one
+        self.commands.clear()  # filled again below: the intake adds to the same dictionary
         for request in self._journal.requests.open():
             try:
                 payload, command = known.get(request.id, (b"", None))
-                if command is None or payload != request.payload:  # a sender may use an id for two commands
+                if command is None or payload != request.payload:  # a sender may reuse an id
                     command = read_command(VERBS[request.verb], request.payload)
             except (CommandFault, KeyError) as fault:
                 turn.refuse(request, f"the journal holds a command that can't be read: {fault}", code="malformed")
@@ -202,9 +202,9 @@ class TurnRunner:
     # --- commit and publish ---
 
     def _commit(self, new: NewEvents, turn: Turn) -> None:
-        """Make what was said so far durable, publish it, and leave the turn empty: it may go on."""
+        """Commit and publish the output so far, and empty it, so that the turn may continue."""
         news = {key: each for key, each in turn.deferred.items() if key not in turn.replies and self._is_news(*each)}
-        # Not when the turn began: what is sent again after a lost connection is found by this time.
+        # The time of the commit, not of the turn: after a lost connection, events are resent by this time.
         entries = write_turn(self._journal, self._writer, turn, new.moved, news, time.time())
         self._reader.commit(new)
         self._memory.committed()
@@ -216,8 +216,8 @@ class TurnRunner:
         self._publish(turn, news.values(), new.replays)
         self._effects.start(turn.effects)
         new.replays.clear()
-        for said in (turn.emitted, turn.states, turn.cleared, turn.outgoing, turn.effects, turn.effect_results):
-            said.clear()
+        for output in (turn.emitted, turn.states, turn.cleared, turn.outgoing, turn.effects, turn.effect_results):
+            output.clear()
         turn.replied |= turn.replies.keys()
         turn.replies.clear()
         turn.deferred.clear()
@@ -229,15 +229,13 @@ class TurnRunner:
         self, turn: Turn, deferred: Iterable[tuple[Request, Reply, datetime]], replays: Sequence[ReplayRequest]
     ) -> None:
         self._outbox.pump(time.monotonic())
-        for request, reply in turn.replies.values():
-            self._bus.publish(request.reply_to, reply.model_dump_json().encode())
-        for request, reply, _ in deferred:
+        for request, reply in (*turn.replies.values(), *((request, reply) for request, reply, _ in deferred)):
             self._bus.publish(request.reply_to, reply.model_dump_json().encode())
         for state in turn.states:
             self.show(state)
         for row, ids in turn.cleared:
             self._bus.publish(row.name(self._space, **ids), b"", retain=True)
-        for command in turn.outgoing:  # it is in the journal: this only has its owner look there at once
+        for command in turn.outgoing:  # it is in the journal already; this makes its owner take it at once
             payload = command.model_dump_json(exclude_none=True).encode()
             self._bus.publish(COMMAND.name(self._space, verb=command.verb), payload)
         for ask in replays:
@@ -251,6 +249,7 @@ class TurnRunner:
         self._bus.publish(topic, payload, retain=True)
 
     def state_topics(self) -> set[str]:
+        """The topics of all retained states of this service."""
         return {row_for(state).name_of(self._space, state) for state in self._service.states()}
 
 

@@ -1,7 +1,6 @@
-"""Work off the loop's thread: lanes of a few threads each, so that what hangs delays only its own kind.
+"""Worker threads for work that would hold up the loop, in lanes: work that hangs delays only its own lane.
 
-Work is known by a key: it can be cancelled, and asked whether it is still under way. Threads are started when there is
-work for one more, and end with the process.
+Work has a key, by which it can be cancelled and looked up. Threads start when they are needed and end with the process.
 """
 
 import threading
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 from shared.system.log import Log
 
 Work = Callable[[threading.Event], None]
-"""Gets an event that is set when nobody wants it any more."""
+"""Gets an event that is set when the work is cancelled."""
 
 
 @dataclass(eq=False)
@@ -28,9 +27,9 @@ class _Lane:
     size: int
     waiting: list[_Task] = field(default_factory=list)
     ready: list[_Task] = field(default_factory=list)
-    """For these there is room: nothing that comes later goes before them."""
+    """Tasks that a thread will take next; `first` does not overtake them."""
     running: list[_Task] = field(default_factory=list)
-    """Also what was cancelled, until it has come to its end."""
+    """Cancelled tasks too, until they have ended."""
     threads: int = 0
 
     @property
@@ -44,14 +43,14 @@ class _Lane:
 
 class Workers:
     def __init__(self, lanes: Mapping[str, int], log: Log) -> None:
-        """`lanes`: how many threads each has at most."""
+        """`lanes`: the most threads of each lane, by name."""
         self._log = log
         self._lanes = {name: _Lane(name, size) for name, size in lanes.items()}
         self._condition = threading.Condition()
         self._closed = False
 
     def submit(self, lane: str, key: str, work: Work, *, first: bool = False) -> None:
-        """Have it done; `first`: before all that waits in its lane. RuntimeError where no thread can be had for it."""
+        """Queue work; `first` puts it in front of its lane. Raises RuntimeError if the lane can't get a thread."""
         with self._condition:
             if self._closed:
                 return
@@ -73,7 +72,7 @@ class Workers:
             return any(lane.running for lane in self._lanes.values())
 
     def cancel(self, key: str) -> None:
-        """Nobody wants it any more: what waits is dropped, what runs is told so."""
+        """Drop the work if it waits, set its event if it runs."""
         with self._condition:
             for lane in self._lanes.values():
                 lane.waiting = [task for task in lane.waiting if task.key != key]
@@ -84,7 +83,7 @@ class Workers:
                     task.cancelled.set()
 
     def close(self, within_s: float = 0.0) -> None:
-        """Begin nothing more, cancel what runs, and wait a little for it to end."""
+        """Start nothing more, cancel what runs, and wait so long for it to end."""
         with self._condition:
             self._closed = True
             for lane in self._lanes.values():
@@ -105,7 +104,7 @@ class Workers:
         try:
             thread.start()  # it waits for the lock that is held here
             lane.threads += 1
-        except RuntimeError:  # the system has no thread to give now; those that are there do the work
+        except RuntimeError:  # the system has no more threads; the lane's others do the work
             if not lane.threads:
                 lane.waiting.clear()
                 lane.ready.clear()
@@ -115,7 +114,7 @@ class Workers:
         while (task := self._next(lane)) is not None:
             try:
                 task.work(task.cancelled)
-            except Exception as error:  # noqa: BLE001 - the thread is needed for what comes next
+            except Exception as error:  # noqa: BLE001 - the thread must survive for other work
                 self._log.failure("work failed off the loop", error, key=task.key)
             finally:
                 with self._condition:

@@ -1,6 +1,6 @@
-"""Reading what an agent shows, by the rules of its backend. Pure: a screen or a title in, what is on it out.
+"""Reads an agent's screen and terminal title by the rules of its backend. Pure.
 
-`read_screen` tells what matters for typing, `read_signs` and `read_title` what the agent is doing.
+`read_screen` finds what matters for typing, `read_signs` and `read_title` what the agent is doing.
 """
 
 from shared.screen.box import compiled, holds, shows_placeholder

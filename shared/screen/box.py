@@ -1,6 +1,6 @@
 """The input box: where it is on a screen, what is in it, and whether it holds a given text.
 
-Faint characters in it are the agent's own hints and never what somebody typed.
+Faint characters in it are the agent's own hints, not typed text.
 """
 
 import re
@@ -18,15 +18,17 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def find_box(rules: Rules, plain: str) -> re.Match[str] | None:
+    """The lowest box: those above it are earlier prompts."""
     if rules.box is None:
         return None
     found = None
-    for found in compiled(rules.box).finditer(plain):  # noqa: B007 - those above the last are of earlier prompts
+    for found in compiled(rules.box).finditer(plain):  # noqa: B007 - only the last one counts
         pass
     return found
 
 
 def text_in(rules: Rules, found: re.Match[str], plain: str, marked: str) -> str:
+    """The typed text in a box, without the box's own decoration; empty if it shows only a hint."""
     if found["text"] is None:
         return ""
     first, *others = _rows(found, plain, marked)
@@ -38,7 +40,7 @@ def text_in(rules: Rules, found: re.Match[str], plain: str, marked: str) -> str:
 
 
 def _rows(found: re.Match[str], plain: str, marked: str) -> Iterator[str]:
-    """The rows of the box from where its text begins, as wide as its frame if that was found."""
+    """The rows of the box from the start of its text, cut at the right end of its frame, if it has one."""
     start, end = found.span("text")
     right = None
     if found.groupdict().get("frame"):
@@ -51,17 +53,17 @@ def _rows(found: re.Match[str], plain: str, marked: str) -> Iterator[str]:
 
 
 MANY_CHARACTERS, MANY_ROWS = 200, 10
-"""A box that shows so much of the end of a text and nothing else holds it, though not all of it is in sight."""
+"""A box that shows this much of the end of a text, and nothing else, holds the text."""
 PASTED_CHARACTERS, PASTED_LINES = 100, 3
-"""No agent puts a placeholder in the place of less."""
+"""No agent shows a placeholder for less."""
 SHOWN_ANYHOW = ("Cc", "Cf", "Cn", "Co", "Mn", "Me", "Sk", "So")
-"""Kinds of characters that terminals show each in its own way, or not at all: emoji, marks, what has no width."""
+"""Categories of characters that terminals show differently or not at all: emoji, marks, zero width."""
 
 
 def holds(box: str, text: str, placeholder: str | None) -> bool:
-    """Whether an input box shows just this text: as it is, its end where the box scrolls, or one placeholder for it.
+    """Whether a box shows exactly this text: as it is, its end if the box scrolls, or one placeholder for it.
 
-    A box breaks lines as it likes, so blanks don't count, nor what terminals show each in its own way.
+    Blanks do not count, since boxes wrap lines, nor do characters that terminals show differently.
     """
     if not box.strip():
         return False

@@ -1,7 +1,7 @@
-"""One look at a screen: its input box, a dialog, and where a sign stands. Each is computed when it is first asked for.
+"""Finds the input box, a dialog and signs on a screen; each when it is first needed.
 
-A dialog replaces the input box: where the box is whole, a dialog above it is only quoted, unless its rule says that it
-covers the box. A sign counts only in its part of the screen and in its style: quoted text stands elsewhere, or looks
+A dialog replaces the input box: if the box is whole, a dialog above it is only quoted, unless its rule says that it
+covers the box. A sign counts only in its part of the screen and in its style: quoted text is elsewhere, or looks
 different.
 """
 
@@ -19,12 +19,12 @@ from shared.screen.box import compiled, find_box, text_in
 from shared.screen.styles import FAINT, LETTERS, Backgrounds, colours, column, unstyle
 
 MOST_CHARACTERS = 40_000
-"""Of the bottom of a screen. With it a rule costs little, unless it goes back and forth over the same text without end:
-that nothing can stop here, so the samples of a rule that a person wrote are tried when the fleet file is read."""
+"""How much of the bottom of a screen is read: it bounds the cost of a rule. A regular expression that backtracks for
+ever can't be stopped here; so the rules of a fleet file are tried on their samples when it is read."""
 
 
 class ScreenLook:
-    """A screen by the rules for one version of the program; where that is not known, by all rules."""
+    """A screen, read by the rules for one version of the program; by all rules if the version is unknown."""
 
     def __init__(self, rules: Rules, screen: str, version: str | None) -> None:
         self._rules = rules
@@ -34,46 +34,46 @@ class ScreenLook:
 
     @cached_property
     def box(self) -> str | None:
-        """What is in the input box; None when there is none to type into."""
+        """The text in the input box; None if there is no box to type into."""
         if self._rules.box is None:
             return ""
         return text_in(self._rules, self._found, self._plain, self._marked) if self._found else None
 
     @cached_property
     def dialog(self) -> tuple[Dialog, re.Match[str]] | None:
-        """A dialog, and where it begins."""
+        """The first dialog rule that matches, and its match."""
         for dialog in self._rules.dialogs:
             if matches(dialog.versions, self._version) and (found := self.find_dialog(dialog)) is not None:
                 return dialog, found
         return None
 
     def find_dialog(self, dialog: Dialog) -> re.Match[str] | None:
-        """Where a dialog stands, whichever version it is for."""
+        """The match of one dialog rule, whatever its versions."""
         if not dialog.match or (self._found is not None and not dialog.over):
             return None
         found = compiled(dialog.match).search(self._plain)
         return found if found is not None and self._has_backgrounds(found) else None
 
     def from_there(self, place: re.Match[str]) -> str:
-        """The screen from where something begins."""
+        """The screen from the start of a match on."""
         return self._plain[place.start() :]
 
     @cached_property
     def signs(self) -> dict[str, Sign]:
-        """The rules that hold for this version."""
+        """The sign rules for this version."""
         given = self._rules.signs.items()
         return {name: sign for name, sign in given if sign and sign.match and matches(sign.versions, self._version)}
 
     @cached_property
     def work(self) -> tuple[str, re.Match[str]] | None:
-        """The sign that the agent works."""
+        """The sign that shows work, and its match."""
         return self.telling([name for name, sign in self.signs.items() if sign.says is Activity.WORKING])
 
     def telling(self, names: list[str]) -> tuple[str, re.Match[str]] | None:
-        """Of these signs the one that tells, and where it stands.
+        """Of these signs, the one that counts, and its match.
 
-        What holds is what the lowest on the screen says (of two that end together the longer); why, the first rule says
-        that says the same.
+        The lowest sign on the screen (of two that end together the longer one) gives the activity. The first rule with
+        the same activity gives the reason.
         """
         found = {name: place for name in names if (place := self.find(self.signs[name])) is not None}
         if not found:
@@ -84,7 +84,7 @@ class ScreenLook:
 
     @property
     def warning(self) -> str:
-        """What warns of a usage limit, in one line; empty where nothing does."""
+        """A warning of a usage limit, in one line; empty if there is none."""
         for rule in self._rules.warnings.values():
             if rule is None or not rule.match or not matches(rule.versions, self._version):
                 continue
@@ -93,7 +93,7 @@ class ScreenLook:
         return ""
 
     def find(self, sign: Sign | LimitWarning) -> re.Match[str] | None:
-        """Where a sign stands last."""
+        """The last match of a sign in its part of the screen and its style."""
         last = None
         for found in compiled(sign.match).finditer(self._plain, *self._part(sign.below)):
             if found.group() and self._has_style(sign, found):
@@ -108,7 +108,7 @@ class ScreenLook:
 
     @cached_property
     def _top_of_box(self) -> int:
-        """Where the last text above the box and its hints ends; without a box, the last text of all."""
+        """The end of the last text above the box and its hints; without a box, of all text."""
         end = len(self._plain[: self._found.start() if self._found else None].rstrip())
         above = self._rules.above
         if self._found is None or above is None or (hints := compiled(above).search(self._plain, 0, end)) is None:
@@ -117,7 +117,7 @@ class ScreenLook:
 
     @cached_property
     def _last_prompt(self) -> int:
-        """Where it ends. One that is out of sight is above everything."""
+        """The end of the last prompt; 0 if it is out of sight."""
         end = 0
         if self._rules.prompt is not None:
             for found in compiled(self._rules.prompt).finditer(self._plain, 0, self._top_of_box):
@@ -153,7 +153,7 @@ class ScreenLook:
         return styles is None or set(styles[start:end]) <= {wanted, " ", "\n"}
 
     def _has_backgrounds(self, found: re.Match[str]) -> bool:
-        """Whether the groups of a dialog stand on such backgrounds as their names say."""
+        """Whether the groups `panel`, `chosen` and `others` of a dialog have the backgrounds that they must have."""
         groups = found.groupdict()
         if groups.get("panel") and not self._backgrounds.is_panel(*self._cells(found, "panel")):
             return False
@@ -167,7 +167,7 @@ class ScreenLook:
         return Backgrounds(self._screen)
 
     def _cells(self, found: re.Match[str], group: str) -> tuple[int, int, int]:
-        """The row of the whole screen, and the columns, in which a group stands."""
+        """The row of a group on the whole screen, and its columns."""
         start, end = found.span(group)
         above = unstyle(self._screen)[0].count("\n") - self._plain.count("\n")
         return above + self._plain.count("\n", 0, start), column(self._plain, start), column(self._plain, end)
@@ -182,18 +182,18 @@ PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class ScreenReading:
-    """What is on a screen, as far as delivering a text is concerned."""
+    """What is on a screen, as far as typing is concerned."""
 
     box: str | None
-    """What is in the input box; None when there is no box to type into."""
+    """The text in the input box; None if there is no box to type into."""
     dialog: Dialog | None
     working: bool
     dialog_text: str = ""
-    """The dialog as it stands there, to tell one from the next."""
+    """The dialog as the screen shows it, to tell one from the next."""
     leave: tuple[str, ...] = ()
-    """What to press to leave the dialog with nothing bought, changed or called off; none: only a person can."""
+    """The keys that leave the dialog without buying, changing or cancelling anything; empty: only a person can."""
     resume: tuple[str, ...] = ()
-    """What to press to have the agent go on with what was refused."""
+    """The keys that make the agent continue with what was refused."""
 
     @property
     def empty(self) -> bool:
@@ -201,14 +201,14 @@ class ScreenReading:
 
 
 def _filled(keys: list[str], place: re.Match[str]) -> tuple[str, ...]:
-    """Keys with what the rule's groups matched in them; none at all where one of those is not there."""
+    """Keys with the rule's groups filled in; empty if a group is missing."""
     groups = {name: found for name, found in place.groupdict().items() if found}
     filled = tuple(PLACEHOLDER.sub(lambda each: groups.get(each[1], ""), key) for key in keys)
     return filled if all(re.fullmatch(KEY_NAME, key) for key in filled) else ()
 
 
 def read_screen(backend: Backend, screen: str, version: str | None = None) -> ScreenReading:
-    """Read a styled screen. Rules for other versions of the program don't count; where it is not known, all do."""
+    """Read a styled screen by the rules for a version of the program; by all rules if it is unknown."""
     look = ScreenLook(backend.screen, screen, version)
     working = look.work is not None
     if look.dialog is not None:

@@ -1,4 +1,4 @@
-"""What a screen and a terminal title say about an agent's activity. What they don't say stays unknown."""
+"""The activity of an agent by its screen and by its terminal title."""
 
 import hashlib
 import re
@@ -10,59 +10,57 @@ from shared.fleet.backend import Backend, Dialog, ScreenRules, Sign, TitleRule
 from shared.fleet.screen_rules import LimitWarning
 from shared.fleet.version_ranges import matches
 from shared.screen.box import compiled
-from shared.screen.look import ScreenLook, ScreenReading
+from shared.screen.look import PLACEHOLDER, ScreenLook, ScreenReading
 
 PAINT = re.compile(r"[\s❯›●○◯>\u2500-\u259f]")
-"""What changes where the same dialog is painted anew: the row that is chosen, how lines are wrapped, frames."""
+"""Characters that change when the same dialog is drawn again: the selected row, line wrapping, frames."""
 
 
 def fingerprint(reading: ScreenReading) -> str:
-    """The same as long as the very same dialog stands there; empty where there is none."""
+    """Identifies the dialog on the screen; empty if there is none."""
     if reading.dialog is None:
         return ""
     text = f"{reading.dialog.id}\n{PAINT.sub('', reading.dialog_text)}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-PLACEHOLDER = re.compile(r"\{(\w+)\}")
 OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 LONGEST_QUOTE = 120
 INPUT_BOX = "input-box"
-"""What stands for a rule where only an input box tells."""
+"""The rule's id if only an input box is seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenActivity:
-    """What one rule tells."""
+    """The activity by one rule."""
 
     says: Activity
     rule: str
-    """Its id."""
     why: str
-    """For people."""
+    """The reason, for people."""
     weak: bool = False
-    """Told by what is absent, or only a hint."""
+    """Whether it follows from something absent, or is only a hint."""
     dialog: str = ""
-    """The dialog as it stands there, where it is one."""
+    """The dialog as the screen shows it, if it is one."""
     trouble: Trouble | None = None
-    """Why the agent can't go on by itself, where that is told."""
+    """Why the agent can't go on by itself, if the rule says so."""
     groups: Mapping[str, str] = field(default_factory=dict)
-    """What the named groups of the rule matched, each in one line: when a limit is reset, say."""
+    """The named groups of the rule, each in one line: the reset time of a limit, for example."""
 
 
 def read_signs(backend: Backend, screen: str, version: str | None = None) -> ScreenActivity | None:
-    """What a styled screen tells; None when it tells nothing.
+    """The activity by a styled screen; None if it shows nothing.
 
-    A dialog by which it asks comes first, then signs that count over work, signs of work, other signs (the lowest), a
-    dialog that a person opened, and last an input box with nothing of all that: the agent seems to wait, but only seems
-    so. Without a box it never waits.
+    A dialog that asks something comes first, then signs that count over work, signs of work, other signs (the lowest
+    one), a dialog that a person opened, and last a bare input box: then the agent seems to wait. Without a box it never
+    waits.
     """
     look = ScreenLook(backend.screen, screen, version)
     if look.dialog is not None and look.dialog[0].asks != "waiting":
         return _of_dialog(look, *look.dialog)
     over = [name for name, sign in look.signs.items() if sign.over_work]
-    told_elsewhere = {Activity.WORKING, *([Activity.WAITING] if look.box is None else [])}
-    others = [name for name, sign in look.signs.items() if sign.says not in told_elsewhere]
+    excluded = {Activity.WORKING, *([Activity.WAITING] if look.box is None else [])}
+    others = [name for name, sign in look.signs.items() if sign.says not in excluded]
     found = look.telling(over) or look.work or look.telling(others)
     if found is not None:
         name, place = found
@@ -77,22 +75,22 @@ def read_signs(backend: Backend, screen: str, version: str | None = None) -> Scr
 
 
 def read_warning(backend: Backend, screen: str, version: str | None = None) -> str:
-    """What a styled screen warns of, in the agent's own words: a usage limit that is near. Empty where it does not."""
+    """The agent's own warning on a styled screen that a usage limit is near; empty if there is none."""
     return ScreenLook(backend.screen, screen, version).warning if backend.screen.warnings else ""
 
 
 def shows_sign(rules: ScreenRules, sign: Sign | LimitWarning, screen: str) -> bool:
-    """Whether a screen shows one sign, whatever else it shows and whichever version the sign is for."""
+    """Whether a screen shows a sign, whatever its versions."""
     return ScreenLook(rules, screen, None).find(sign) is not None
 
 
 def shows_dialog(rules: ScreenRules, dialog: Dialog, screen: str) -> bool:
-    """Whether a screen shows one dialog, whatever others it shows and whichever version the dialog is for."""
+    """Whether a screen shows a dialog, whatever its versions."""
     return ScreenLook(rules, screen, None).find_dialog(dialog) is not None
 
 
 def _of_dialog(look: ScreenLook, dialog: Dialog, place: re.Match[str]) -> ScreenActivity:
-    """A dialog that comes with a limit may stand below a banner, which says more."""
+    """The activity by a dialog. A banner above a dialog about a limit says more about it."""
     says, why, groups = Activity(dialog.asks), f"its screen shows {dialog.says}", _groups(place)
     found = look.telling([name for name, sign in look.signs.items() if sign.says is Activity.LIMITED])
     if found is not None and says is Activity.LIMITED:
@@ -127,7 +125,7 @@ LONGEST_TITLE = 80
 
 
 def read_title(backend: Backend, title: str, version: str | None = None) -> ScreenActivity | None:
-    """What a title tells, by the first rule that it fits; None when it tells nothing."""
+    """The activity by the first rule that a title fits; None if it fits none."""
     for name, rule in backend.titles.items():
         if rule is not None and rule.says is not None and matches(rule.versions, version) and fits_title(rule, title):
             bare = " ".join(title.split())
@@ -137,5 +135,5 @@ def read_title(backend: Backend, title: str, version: str | None = None) -> Scre
 
 
 def fits_title(rule: TitleRule, title: str) -> bool:
-    """Whether a title fits a rule, whichever version that is for."""
+    """Whether a title fits a rule, whatever its versions."""
     return bool(rule.match) and compiled(rule.match).search(title[:MOST_CHARACTERS]) is not None

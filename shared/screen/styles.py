@@ -1,8 +1,7 @@
-"""The styles of a captured screen: what is faint, what colour and which background each character has.
+"""The styles of a screen that tmux captured with escape sequences: faint characters, colours, backgrounds.
 
-A screen is text as tmux captures it with styles. It is split into the plain text and a second text of the same length
-that says how each character looks: an offset in one is the same offset in the other. Text that an agent merely quotes
-has the background of what is around it.
+A screen is split into its plain text and a second text of the same length with one mark per character, so that an
+offset means the same in both. Text that an agent only quotes has the background of its surroundings.
 """
 
 import colorsys
@@ -26,7 +25,7 @@ def columns(text: str) -> int:
 
 
 def fitting(row: str, room: int) -> int:
-    """How many characters of a row are within so many columns."""
+    """How many characters of a row fit into so many columns."""
     if row.isascii():
         return room
     for place, character in enumerate(row):
@@ -42,22 +41,22 @@ OTHER_ESCAPE = re.compile(
     re.DOTALL,
 )
 FAINT = "\x00"
-"""Stands for a faint character while a screen is read."""
+"""The mark of a faint character."""
 PLAIN = "."
-"""Stands for a character without a colour: white, black, or as the terminal has it."""
+"""The mark of a character without colour: white, black, or the terminal's default."""
 LETTERS = {each: str(place) for place, each in enumerate(Style)}
 BASIC = (None, Style.RED, Style.GREEN, Style.YELLOW, Style.BLUE, Style.PURPLE, Style.BLUE, None)
-"""The eight of every terminal; cyan is a blue."""
+"""The eight basic colours; cyan counts as blue."""
 HUES = ((20, Style.RED), (70, Style.YELLOW), (165, Style.GREEN), (260, Style.BLUE), (325, Style.PURPLE))
-"""Up to how many degrees a hue has which name; beyond them it is red again."""
+"""The upper limit of each hue in degrees; above the last it is red again."""
 COLOURED, DARK, LIGHT = 0.2, 0.2, 0.8
-"""A saturation from which on something is coloured, and the values between which the rest is grey."""
+"""The saturation from which on a colour counts, and the values between which the rest is grey."""
 CUBE = (0, 95, 135, 175, 215, 255)
-"""The steps of the 256 colours."""
+"""The levels of the 256 colours."""
 
 
 def unstyle(screen: str) -> tuple[str, str]:
-    """A screen without styles, twice: as it reads, and with every faint character replaced by a mark."""
+    """The plain text of a screen, and the same with every faint character replaced by a mark."""
     texts, codes = pieces(screen)
     styles = [(False, False)]
     for each in codes:
@@ -69,7 +68,7 @@ def unstyle(screen: str) -> tuple[str, str]:
 
 
 def colours(screen: str) -> str | None:
-    """A letter for the colour of each character of the unstyled screen; None when it has no colours at all."""
+    """The colour mark of each character of the unstyled screen; None if it has no colours at all."""
     texts, codes = pieces(screen)
     found = [None, *codes]
     letters = [PLAIN]
@@ -93,7 +92,7 @@ def _trim(text: str) -> str:
 
 
 def _is_faint(texts: list[str], styles: list[tuple[bool, bool]], at: int) -> bool:
-    """Whether a piece is; the cursor, a reversed cell, is what follows it: it may stand on a hint."""
+    """Whether a piece is faint. The cursor, a reversed cell, counts as what follows it: it may be on a hint."""
     faint, reverse = styles[at]
     if reverse and len(texts[at]) == 1:
         return next((styles[after][0] for after in range(at + 1, len(texts)) if texts[after]), False)
@@ -145,7 +144,7 @@ def _named(colour: Style | None) -> str:
 
 
 def words(codes: str) -> Iterator[tuple[str, list[int]]]:
-    """Each word of a style; with it, where it is a colour, that colour's numbers: `5, n` or `2, r, g, b`."""
+    """Each code of an escape sequence, and for a colour its numbers: `5, n` or `2, r, g, b`."""
     words = iter(codes.split(";"))
     for word in words:
         name, *inside = word.split(":")
@@ -186,13 +185,13 @@ def _of_rgb(red: int, green: int, blue: int) -> Style | None:
 
 
 class Backgrounds:
-    """Of a captured screen: a letter for each column of each row."""
+    """The backgrounds of a screen: a letter for each column of each row."""
 
     def __init__(self, screen: str) -> None:
         self._rows = _rows(screen)
 
     def is_panel(self, row: int, start: int, end: int) -> bool:
-        """Whether these columns of a row have a background of their own, and those above and below them the same."""
+        """Whether these columns have one background in the rows above, at and below, different from the row's first."""
         around = self._rows[row - 1 : row + 2] if row else []
         own = {each for line in around for each in line[start:end]}
         if len(around) != 3 or len(own) != 1 or any(len(line) < end for line in around):
@@ -204,7 +203,7 @@ class Backgrounds:
 
 
 def column(plain: str, place: int) -> int:
-    """In which column of its row a place of a text is."""
+    """The column of an offset in its row."""
     return columns(plain[plain.rfind("\n", 0, place) + 1 : place])
 
 

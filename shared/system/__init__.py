@@ -1,1 +1,1 @@
-"""The machine: tmux, processes, files, locks, logs."""
+"""Access to the machine: tmux, processes, files, locks, logs."""

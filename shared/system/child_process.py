@@ -1,7 +1,7 @@
-"""Runs one program to its end, or ends it: in its own process group, with a deadline and bounded output.
+"""Runs a program in its own process group, with a deadline and bounded output.
 
-No child outlives the process that started it: an orphaned tmux control client would keep a tmux server without
-sessions alive for ever, and an orphaned query to a model would cost money for an answer that nobody reads.
+Children end with the process that started them: an orphaned tmux control client would keep a tmux server without
+sessions alive, and an orphaned query to a model would cost money for nothing.
 """
 
 import ctypes
@@ -20,17 +20,17 @@ from pathlib import Path
 from typing import IO
 
 AT_MOST_BYTES = 1 << 20
-"""Of its output, from the beginning, unless more is asked for."""
+"""How much of the beginning of stdout is kept by default."""
 LAST_BYTES = 1 << 16
-"""Of its complaints, from the end: that is where they say what it was."""
-LOOKS_S, CLOSED_LOOKS_S = 0.1, 0.01
+"""How much of the end of stderr is kept."""
+CHECKED_EVERY_S, CHECKED_EVERY_WITHOUT_PIPES_S = 0.1, 0.01
 GOES_WITHIN_S = 2.0
-"""Who is told to end has so long before it is killed."""
+"""The time between SIGTERM and SIGKILL."""
 
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """What a program left: its status (None: it was ended), and what it wrote."""
+    """A program's exit status (None if it was ended), stdout and stderr."""
 
     status: int | None
     out: str
@@ -39,11 +39,10 @@ class ProgramResult:
 
 @dataclass
 class OutputBuffer:
-    """What came through one pipe."""
+    """The beginning, or with `last` the end, of what came through one pipe."""
 
     keeps: int
     last: bool = False
-    """Whether the end of it counts, and not the beginning."""
     _data: bytearray = field(default_factory=bytearray)
 
     def take(self, more: bytes) -> None:
@@ -68,11 +67,11 @@ def run(
     at_most_bytes: int = AT_MOST_BYTES,
     ends_with_us: bool = True,
 ) -> ProgramResult:
-    """What came of it. Its status is None where it was ended: after its time, when somebody cancels it, or where its
-    complaints say that it is hopeless. Nothing of its group is left. May raise OSError.
+    """Run a program to its end. It is ended after `timeout_s`, when `cancelled` is set, or when `is_hopeless` of its
+    stderr is true. Nothing of its process group is left. Raises OSError if it can't be started.
 
-    `ends_with_us`: also when this process is killed. That costs a whole copy of this process for each start, so what is
-    started all the time is marked by a variable instead, and looked for by the next one: `shared.processes.end_marked`.
+    `ends_with_us`: also when this process is killed. That costs a copy of this process for each start. Programs that
+    are started often are marked by a variable instead, and ended later by `shared.system.processes.end_marked`.
     """
     with _opened(stdin) as given:
         process = subprocess.Popen(
@@ -82,7 +81,7 @@ def run(
             stdin=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,  # its children are in its group, and are ended with it
+            start_new_session=True,  # its children are in its group and end with it
             preexec_fn=end_with_parent if ends_with_us else None,  # noqa: PLW1509 - one system call, and no lock
         )
     out, err = OutputBuffer(at_most_bytes), OutputBuffer(LAST_BYTES, last=True)
@@ -91,8 +90,8 @@ def run(
             assert pipe is not None  # noqa: S101 - for the type checker
             os.set_blocking(pipe.fileno(), False)
             pipes.register(pipe, selectors.EVENT_READ, written)
-        if (ending := _ending(process)) is not None:
-            pipes.register(ending, selectors.EVENT_READ)
+        if (exited := _exit_descriptor(process)) is not None:
+            pipes.register(exited, selectors.EVENT_READ)
         until = time.monotonic() + timeout_s
         try:
             ended = False
@@ -100,22 +99,22 @@ def run(
                 ended = _wait(process, pipes)
         finally:
             _end(process, pipes)
-            if ending is not None:
-                os.close(ending)
+            if exited is not None:
+                os.close(exited)
     return ProgramResult(process.returncode if ended else None, out.text, err.text)
 
 
 def _opened(stdin: Path | bytes | None) -> IO[bytes]:
     if not isinstance(stdin, bytes):
         return (stdin or Path(os.devnull)).open("rb")
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe would have to be filled while its reader is read
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe would have to be filled while the output is read
     file.write(stdin)
     file.seek(0)
     return file
 
 
-def _ending(process: "subprocess.Popen[bytes]") -> int | None:
-    """What can be read as soon as it has ended, so that nobody has to look again and again; not on every system."""
+def _exit_descriptor(process: "subprocess.Popen[bytes]") -> int | None:
+    """A descriptor that becomes readable when the process ends; None on systems without."""
     try:
         return os.pidfd_open(process.pid)
     except (AttributeError, OSError):
@@ -123,16 +122,16 @@ def _ending(process: "subprocess.Popen[bytes]") -> int | None:
 
 
 def _wait(process: "subprocess.Popen[bytes]", pipes: selectors.BaseSelector) -> bool:
-    """Whether it has come to its end. What others still write to its pipes then is not waited for."""
+    """Read once; whether the process has ended. What its children still write after that is not waited for."""
     ended = _has_ended(process)
-    _read(pipes, 0.0 if ended else LOOKS_S)
+    _read(pipes, 0.0 if ended else CHECKED_EVERY_S)
     return ended
 
 
 def _read(pipes: selectors.BaseSelector, wait_s: float) -> None:
-    """Take in all that is there."""
+    """Read all that is available, waiting at most so long for it."""
     if not pipes.get_map():
-        time.sleep(min(wait_s, CLOSED_LOOKS_S))
+        time.sleep(min(wait_s, CHECKED_EVERY_WITHOUT_PIPES_S))
         return
     for key, _ in pipes.select(wait_s):
         while key.data is not None:
@@ -147,12 +146,12 @@ def _read(pipes: selectors.BaseSelector, wait_s: float) -> None:
 
 
 def _end(process: "subprocess.Popen[bytes]", pipes: selectors.BaseSelector) -> None:
-    """End the whole group. Its leader is not taken note of before, so that its number can't be another's meanwhile."""
+    """End the whole group. The leader is reaped last, so that no other process can get its pid before."""
     if not _has_ended(process):
         _signal(process, signal.SIGTERM)
         until = time.monotonic() + GOES_WITHIN_S
         while not _has_ended(process) and time.monotonic() < until:
-            _read(pipes, LOOKS_S)
+            _read(pipes, CHECKED_EVERY_S)
     _signal(process, signal.SIGKILL)
     process.wait()
 
@@ -171,9 +170,9 @@ _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def end_with_parent() -> None:
-    """To be called in a child before it becomes its program. Where the system has no such thing, nothing is done.
+    """Have the kernel kill this child when its parent ends; call it in the child, before `exec`. Only on Linux.
 
-    On Linux the parent is the thread that started it, so that must live as long.
+    The parent is the thread that started the child, so that thread must live as long.
     """
     if _libc is not None:
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

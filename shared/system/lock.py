@@ -1,7 +1,7 @@
-"""One process per job: a lock on a file that the kernel drops with its holder, however the holder ends.
+"""One process per job: a file lock that the kernel releases when its process ends.
 
-The file holds the holder's pid for people and messages; only the lock says whether anybody lives. It is never
-deleted: a file removed while a second process waits on it would give two holders.
+The file holds the pid for messages; only the lock says whether the process lives. The file is never deleted: if it were
+deleted while another process waits for its lock, there could be two holders.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from shared.errors import MusterError, Retryable
 
 TRIES = 20
 PAUSE_S = 0.01
-"""A look by `holder` takes the lock for microseconds, and a new holder needs as long to write its pid: ask again."""
+"""Several tries: `holder` itself takes the lock for microseconds, and a new holder needs as long to write its pid."""
 
 
 class AlreadyRunning(MusterError):
@@ -31,13 +31,13 @@ class AlreadyRunning(MusterError):
 
 @dataclass(frozen=True)
 class LockHandle:
-    """A lock of ours. Dropped by `release`, or by the end of this process."""
+    """A lock that this process holds, until `release` or its end."""
 
     path: Path
     descriptor: int
 
     def survive_exec(self) -> None:
-        """Let the program that replaces this process hold the lock for its whole life, under the same pid."""
+        """Keep the lock when another program replaces this process by `exec`."""
         os.set_inheritable(self.descriptor, True)
 
     def release(self) -> None:
@@ -54,7 +54,7 @@ class LockHandle:
 
 
 def hold(path: Path, what: str = "process") -> LockHandle:
-    """Take the lock and write our pid, or raise AlreadyRunning. `what` names the job in that sentence."""
+    """Take the lock and write this process's pid, or raise AlreadyRunning. `what` names the job in the message."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     for _ in _tries():
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -67,14 +67,14 @@ def hold(path: Path, what: str = "process") -> LockHandle:
 
 
 def holder(path: Path) -> int | None:
-    """The pid of the living process that holds the lock; None when nobody does."""
+    """The pid of the process that holds the lock; None if none does."""
     for _ in _tries():
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         try:
-            # Shared, so that two processes that only look don't take each other for a holder.
+            # A shared lock, so that two callers of `holder` don't take each other for one.
             if _lock(descriptor, fcntl.LOCK_SH):
                 return None
         finally:
@@ -83,7 +83,7 @@ def holder(path: Path) -> int | None:
         if pid is not None and _lives(pid):
             return pid
     if (pid := _recorded(path)) is not None:
-        return pid  # Alive, but in a process namespace that we can't see into.
+        return pid  # alive, but in another process namespace
     raise Retryable(f"{path} is locked by a process that has not written its pid; look again in a moment")
 
 
@@ -103,7 +103,7 @@ def _lock(descriptor: int, kind: int) -> bool:
 
 
 def _is_still(path: Path, descriptor: int) -> bool:
-    """Whether the path still names the locked file: somebody may have deleted it between open and lock."""
+    """Whether the path still names the locked file: it may have been deleted between open and lock."""
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     return False
@@ -121,5 +121,5 @@ def _lives(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass
     return True

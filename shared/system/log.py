@@ -1,4 +1,4 @@
-"""Structured log lines: one JSON object each, on stderr, where the supervisor files and rotates them."""
+"""Structured log lines: one JSON object each, on stderr, which the supervisor writes to rotated files."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 
 class Log:
-    """Says what happened in lower case and past tense, details as fields."""
+    """Writes log lines. `said` is in lower case and past tense; details are fields. Never raises."""
 
     def __init__(self, service: str, stream: TextIO | None = None) -> None:
         self._service = service
@@ -26,7 +26,7 @@ class Log:
         self._write("error", said, fields)
 
     def failure(self, said: str, error: BaseException, **fields: Any) -> None:
-        """An error nobody foresaw: the trace goes with it."""
+        """Log an unexpected error with its trace."""
         trace = "".join(traceback.format_exception(error))
         self._write("error", said, {"error": str(error) or repr(error), "trace": trace, **fields})
 

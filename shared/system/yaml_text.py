@@ -1,4 +1,4 @@
-"""People's YAML: read with comments and positions, and every fault as a line and a few words."""
+"""Reads YAML with comments and positions. Every fault has a line and a short description."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from ruamel.yaml.reader import ReaderError
 
 
 class NotYaml(Exception):
-    """A text that is not YAML: where, and what is wrong there."""
+    """A text that is not YAML: the line, and what is wrong there."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(problem)
@@ -18,7 +18,7 @@ class NotYaml(Exception):
 
 
 def load(text: str) -> Any:
-    """The document, comments kept; raises NotYaml for anything that can't be read."""
+    """The document with its comments. Raises NotYaml."""
     try:
         return YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
@@ -28,12 +28,12 @@ def load(text: str) -> Any:
         line = text.count("\n", 0, error.position) + 1
         raise NotYaml(line, f"it holds the control character {error.character!r}") from error
     except (YAMLError, ValueError, OverflowError, RecursionError, AttributeError, TypeError) as error:
-        # ruamel lets the errors of what it builds with (a thirteenth month, say) through as they are.
+        # ruamel passes on errors of the values that it builds, a thirteenth month for example.
         raise NotYaml(1, " ".join(str(error).split())[:200]) from error
 
 
 def line_of(document: Any, where: Sequence[Any]) -> int:
-    """The line of a place in a document, or of the last step on the way to it that is there."""
+    """The line of a place in a document, or of the nearest existing place above it."""
     line = 1
     node = document
     for step in where:

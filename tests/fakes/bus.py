@@ -9,7 +9,7 @@ from shared.messaging.inbox import Connected, Inbox, Item, MessageAcknowledged, 
 
 
 class FakeBus(Bus):
-    """A broker that takes everything while it is up, and leaves the acknowledging to the test."""
+    """Accepts everything while it is up; the test acknowledges."""
 
     def __init__(self, *, up: bool = False) -> None:
         self.up = up
@@ -76,7 +76,7 @@ class FakeBus(Bus):
 
 
 class FakeInbox(Inbox):
-    """Gives what a test puts in at once, and notes how long the loop would have waited."""
+    """Returns items at once, and records how long the loop would have waited."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,10 +1,10 @@
-"""The monotonic clock, which a test may put forward."""
+"""A monotonic clock that a test can move forward."""
 
 import time
 
 
 class FakeClock:
-    """Goes as the real one does, and ahead of it. Give `monotonic` to `monkeypatch.setattr(time, "monotonic", …)`."""
+    """Runs ahead of the real clock. Use it with `monkeypatch.setattr(time, "monotonic", clock.monotonic)`."""
 
     def __init__(self) -> None:
         self._real = time.monotonic

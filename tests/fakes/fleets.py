@@ -1,4 +1,4 @@
-"""A fleet file that a test writes and edits; it is read by the real loader."""
+"""A fleet file that a test writes and edits, read by the real loader."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from shared.fleet import FleetFile
 
 
 class WrittenFleet:
-    """`fleet.yaml` in a directory, for the host `box`, with a home that is there."""
+    """`fleet.yaml` in a directory, for the host `box`, with an existing home."""
 
     def __init__(self, directory: Path, agents: Mapping[str, Any], **more: Any) -> None:
         self.path = directory / "fleet.yaml"
@@ -22,5 +22,5 @@ class WrittenFleet:
         self.path.write_text(json.dumps({"host": "box", "agents": agents, **more}))
 
     def opened(self) -> FleetFile:
-        """As a new process opens it."""
+        """The file as a new process reads it."""
         return FleetFile(self.path)

@@ -1,4 +1,4 @@
-"""Another service of the host, as far as others see it: by what stands in the journal."""
+"""Another service of the host, as others see it: by its rows in the journal."""
 
 from datetime import datetime
 from functools import partial
@@ -14,7 +14,7 @@ from shared.messaging.journal import Journal, Request
 
 
 class Peer:
-    """Plays a service: tells, answers, remembers and reads what the test wants. To be closed in the end."""
+    """Emits, answers, remembers and reads what the test wants. Close it at the end."""
 
     def __init__(self, path: Path, service: str, space: Space) -> None:
         self.journal = Journal(path, service)
@@ -35,7 +35,7 @@ class Peer:
         self.journal.requests.accept([request_of(self.space, command, time.timestamp())])
 
     def open(self) -> list[Request]:
-        """What it was asked and has not answered."""
+        """Its open requests."""
         return self.journal.requests.open()
 
     def answer(
@@ -51,6 +51,6 @@ class Peer:
             transaction.remember(key, value)
 
     def has_read(self, other: "Peer") -> None:
-        """It has taken up everything that another told."""
+        """It has read all events of another service."""
         with self.journal.transaction() as transaction:
             transaction.move_cursor(other.writer.source, self.journal.epoch, other.journal.last_seq())

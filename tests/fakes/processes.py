@@ -1,4 +1,4 @@
-"""Processes that are not there: what each was started with is given, and not asked of the system."""
+"""Processes that do not exist, with given details."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,7 @@ class FakeProcesses(Processes):
         return found
 
     def but(self, pid: int, **other: Any) -> "FakeProcesses":
-        """The same, but for some details of one process."""
+        """The same with other details of one process."""
         changed = self.process(pid)
         return FakeProcesses({**self._details, changed: replace(self._details[changed], **other)})
 

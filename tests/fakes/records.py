@@ -1,4 +1,4 @@
-"""Agents' records and panes: what matters is said, the rest is as it mostly is."""
+"""Records and panes of agents, with usual values for what a test does not give."""
 
 from datetime import UTC, datetime
 from typing import Any

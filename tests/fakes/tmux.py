@@ -1,4 +1,4 @@
-"""A tmux server that is a dictionary. `tests/integration/tmux/test_fake.py` plays the same scenes on it and on tmux."""
+"""A tmux server that is a dictionary. `tests/integration/tmux/test_fake.py` runs the same calls on it and on tmux."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,11 +22,11 @@ NOW = 1_000_000
 
 
 class FakeTmux(Tmux):
-    """Every session has one pane. What is typed goes nowhere, and is noted."""
+    """Every session has one pane. What is typed is only recorded."""
 
     def __init__(self) -> None:
         self.panes: dict[str, Pane] = {}
-        """By session. A test may put in any, and take any away."""
+        """By session. A test may add and remove any."""
         self.shown: dict[str, str] = {}
         """What each pane shows, by its id."""
         self.trouble: Exception | None = None
@@ -75,7 +75,7 @@ class FakeTmux(Tmux):
         return set()
 
     def ask(self, *commands: Sequence[str]) -> list[TmuxAnswer]:
-        """`1` for whatever is asked: the number of a process that is not ours, too."""
+        """`1` for every command, also for the pid of the server."""
         self._answer(must_have_sessions=True)
         return [TmuxAnswer(True, "1") for _ in commands]
 

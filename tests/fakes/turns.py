@@ -24,7 +24,7 @@ from shared.runtime.turn_runner import write_turn
 
 
 class TurnDriver:
-    """Gives turns, and keeps what they say. One journal is one service's.
+    """Runs turns of one service, and commits their output.
 
     A turn sees what a new process would: its memory is read from the journal each time. A turn that is not committed
     leaves no trace, and commands that it was given come again.
@@ -33,17 +33,17 @@ class TurnDriver:
     def __init__(self, journal: Journal, space: Space, now: datetime) -> None:
         self.journal, self.space, self.now = journal, space, now
         self.handlers: Mapping[str, EffectHandler] = {}
-        """What is done for each kind of effect, right after a commit."""
+        """The effect handlers, which run right after a commit."""
         self._writer = DocumentWriter(space, journal.service, journal.epoch)
         self._deferred: dict[str, tuple[str, datetime]] = {}
 
     @property
     def memory(self) -> dict[str, Any]:
-        """What the service keeps over its restarts."""
+        """The service's committed memory."""
         return dict(self.journal.memory())
 
     def remember(self, **values: Any) -> None:
-        """Have the service remember something, as if it had said so in an earlier turn; None forgets it."""
+        """Commit memory values, as an earlier turn would have; None removes one."""
         with self.journal.transaction() as transaction:
             for key, value in values.items():
                 transaction.remember(key, value)
@@ -73,7 +73,7 @@ class TurnDriver:
         return turn
 
     def begin(self, *commands: Command, events: Sequence[ReceivedEvent] = (), poll: bool = False) -> Turn:
-        """A turn with what came, and with every command that was not answered yet."""
+        """A turn with these events and commands, and with every open command."""
         now = self.now.timestamp()
         named = [each.model_copy(update={"id": each.id or new_id()}) for each in commands]
         self.journal.requests.accept([request_of(self.space, each, now) for each in named])
@@ -89,7 +89,7 @@ class TurnDriver:
         return None if payload is None else Reply.model_validate_json(payload)
 
     def commit(self, turn: Turn) -> None:
-        """Everything that was said, in one transaction."""
+        """Commit the output of a turn in one transaction."""
         _refuse_late(turn)
         self._write(turn)
 
@@ -116,11 +116,11 @@ class TurnDriver:
         for effect in turn.effects:
             self.handlers[effect.kind].run(effect.payload)
             with self.journal.transaction() as transaction:
-                transaction.settle(effect)
+                transaction.remove_effect(effect)
 
 
 def received(writer: DocumentWriter, event: Event, *, seq: int, time: datetime) -> ReceivedEvent:
-    """An event as another service's comes in: written to the wire, and read back from it."""
+    """An event of another service: written, and read back."""
     topic, payload = writer.event(event, seq=seq, time=time, cause=None)
     located = locate(topic, writer.space.prefix)
     assert located is not None

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 import pytest
 
 from shared.contract.services import PEOPLE, SERVICES
-from shared.contract.topics import FRONT_DESK, Space
+from shared.contract.topics import DEFAULT_OWNER, Space
 from shared.messaging.broker import BrokerKind, credentials
 from tests.fixtures.broker import Broker, Client, running_broker
 
 SPACE = Space("box")
 WRITES = [
     # topic, who may
-    ("muster/box/command/stop", {FRONT_DESK, "operator", "registrar", "monitor", "handoff"}),
-    ("muster/box/command/phase_set", {FRONT_DESK, "operator"}),
-    ("muster/box/command/park", {FRONT_DESK, "operator", "monitor"}),
+    ("muster/box/command/stop", {DEFAULT_OWNER, "operator", "registrar", "monitor", "handoff"}),
+    ("muster/box/command/phase_set", {DEFAULT_OWNER, "operator"}),
+    ("muster/box/command/park", {DEFAULT_OWNER, "operator", "monitor"}),
     ("muster/box/command/replay", {*SERVICES, "operator"}),
     ("muster/other/command/stop", set()),
     ("muster/other/command/replay", set(SERVICES)),

@@ -125,7 +125,7 @@ def test_of_ten_megabytes_the_beginning_is_kept_and_what_stands_whole_in_it(spoo
     assert only(spool).payload == told
 
 
-def test_what_is_laid_down_is_for_nobody_else_to_read(spool: Spool) -> None:
+def test_stored_events_are_readable_by_their_owner_only(spool: Spool) -> None:
     run(spawned(spool.directory), umask=0)
     (event,) = spool.read()
     assert stat.S_IMODE(event.file.stat().st_mode) == 0o600
@@ -146,7 +146,7 @@ def test_what_anything_else_says_is_hidden(spool: Spool, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("gone", ["hooks", "spool"])
-def test_a_directory_that_is_gone_is_nobodys_trouble(spool: Spool, gone: str) -> None:
+def test_a_missing_directory_is_no_error_for_the_agent(spool: Spool, gone: str) -> None:
     (spool.directory / "wake").unlink()
     (spool.directory / "spool").rmdir()
     if gone == "hooks":
@@ -158,7 +158,7 @@ def test_a_directory_that_is_gone_is_nobodys_trouble(spool: Spool, gone: str) ->
     piped([interpreter(), "-I", "-S", str(PROGRAM), str(spool.directory)], big)
 
 
-def test_nobody_need_listen(spool: Spool) -> None:
+def test_the_monitor_need_not_run(spool: Spool) -> None:
     run(spawned(spool.directory))
     (spool.directory / "wake").unlink()
     run(spawned(spool.directory))
@@ -253,7 +253,7 @@ def test_an_agent_that_never_says_anything_is_not_waited_for(spool: Spool, tmp_p
     assert list((spool.directory / "spool").iterdir()) == []
 
 
-def test_an_agent_that_never_stops_talking_is_not_heard_out(spool: Spool, tmp_path: Path) -> None:
+def test_an_endless_payload_is_not_read_to_its_end(spool: Spool, tmp_path: Path) -> None:
     words = [*sooner(tmp_path, 0.5), str(spool.directory)]
     with subprocess.Popen(["/usr/bin/env", "yes"], stdout=subprocess.PIPE) as talker:
         try:
@@ -308,7 +308,7 @@ def test_too_many_bytes_cost_the_oldest(spool: Spool) -> None:
     assert pruned(spool, MOST_BYTES=10_500) == sorted(names)[-10:]
 
 
-def test_what_nobody_reads_for_a_day_goes(spool: Spool) -> None:
+def test_unread_events_are_removed_after_a_day(spool: Spool) -> None:
     """It holds what an agent saw and wrote."""
     young, _old = laid(spool, [86_000, 87_000])
     bad = spool.directory / "spool" / "bad"

@@ -13,7 +13,7 @@ import pytest
 
 from shared.agents.recognition import agent_in
 from shared.fleet.profiles import shipped
-from shared.system.processes import Processes, arguments_of, cwd_of, environment_of, is_there, open_files_of, opened_by
+from shared.system.processes import Processes, arguments_of, cwd_of, environment_of, is_there, opened_by
 from tests.fixtures.broker import wait_until
 
 WAITS = "print('up', flush=True); input()"
@@ -69,13 +69,14 @@ def test_what_a_process_was_started_with(tmp_path: Path) -> None:
         assert found is not None
         assert environment_of(found)["COLOUR"] == "blue"
         assert cwd_of(found) == tmp_path
-        assert open_files_of(found) == [tmp_path / "held.txt"]
+        assert [file.path for file in opened_by(found)] == [tmp_path / "held.txt"]
         assert [file.position for file in opened_by(found, ".log", ".txt")] == [5 if psutil.LINUX else None]
         assert opened_by(found, ".log") == []
-        assert [Path(file.path) for file in psutil.Process(child.pid).open_files()] == open_files_of(found)
+        by_psutil = [Path(file.path) for file in psutil.Process(child.pid).open_files()]
+        assert by_psutil == [file.path for file in opened_by(found)]
         (tmp_path / "held.txt").unlink()
-        assert open_files_of(found) == []
-    assert (list(arguments_of(found)), environment_of(found), cwd_of(found), open_files_of(found)) == ([], {}, None, [])
+        assert opened_by(found) == []
+    assert (list(arguments_of(found)), environment_of(found), cwd_of(found), opened_by(found)) == ([], {}, None, [])
 
 
 def test_a_reused_number_is_not_asked(tmp_path: Path) -> None:

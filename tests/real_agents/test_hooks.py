@@ -146,12 +146,12 @@ def test_claude_tells_of_itself_and_of_its_subagents(
         pid = int(agent.bench.ask("#{pane_pid}"))
         server = str(agent.bench.socket)
     assert {(event.spawn, event.pane, event.socket, event.pid) for event in events} == {(SPAWN, "%0", server, pid)}
-    assert [event.name for event in events if event.subagent is None] == main_agent
-    of_subagents = [event for event in events if event.subagent is not None]
+    assert [event.name for event in events if "agent_id" not in event.payload] == main_agent
+    of_subagents = [event for event in events if "agent_id" in event.payload]
     assert [event.name for event in of_subagents] == [
         *("SubagentStart", "PreToolUse", "PermissionRequest", "PostToolUse", "SubagentStop"),
     ]
-    assert len({event.subagent for event in of_subagents}) == 1
+    assert len({event.payload["agent_id"] for event in of_subagents}) == 1
 
 
 def test_codex_is_asked_nothing_and_tells_of_an_interrupt(model: Model, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Antigravity CLI: the database of a conversation that the process holds open.
 
-Not measured: the program can't be had here. It is built on what people tell of its files, `conversations/<id>.db` and
-`cache/last_conversations.json`, which has one conversation for each directory; and so it answers only where the process
-holds one database, or where its command line and that file name the same one and no other process can have written it.
+Not measured: the program is not available here. By reports, its files are `conversations/<id>.db` and
+`cache/last_conversations.json`, with one conversation per directory. So there is an answer only if the process has one
+database open, or if its command line and that file name the same one and no other process can have written it.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""Claude Code (seen with 2.1.197 and 2.1.325): a line for each prompt, each block of an answer, each tool's result.
+"""Claude Code (seen with 2.1.197 and 2.1.325): a line for each prompt, each block of an answer, each tool result.
 
-An answer is written when it is complete, and the time that a turn took when it is over; in the first turn the latter
-comes first. An interruption while nothing was printed yet leaves no line at all. A turn may end before its subagents
-do: they are counted then, and the agent is told of each that is done.
+An answer is written when it is complete, and a turn's duration when it is over; in the first turn the duration comes
+first. An interruption before any output leaves no line. A turn may end before its subagents do: then they are counted,
+and a notification is written for each that ends.
 """
 
 import re
@@ -10,10 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from shared.agents.last_words import NO_LIMIT
-from shared.agents.transcript import texts
+from shared.agents.transcript import Document, texts
 from shared.agents.transcript_activity import (
-    WORDS_AT_MOST,
-    Document,
+    LONGEST_LIMIT_WORDS,
     TranscriptActivity,
     by_status,
     call,
@@ -25,12 +24,12 @@ from shared.contract.states import Activity
 INTERRUPTED = "[Request interrupted by user"
 REJECTED = "The user doesn't want to proceed with this tool use"
 STOPS = "STOP what you are doing"
-"""A rejection with these words ends the turn; one that tells the agent what to do instead does not."""
+"""A rejection with these words ends the turn; one with instructions for the agent does not."""
 NOT_PROMPTS = ("<command-", "<local-command-", "<bash-", "<system-reminder>", "Caveat: ")
-"""What commands leave behind. Those that ask the model something are seen by its answer."""
+"""Traces of commands. A command that asks the model something shows by its answer."""
 GOES_ON = "Stop hook feedback"
 MAIN = "repl_main_thread"
-"""Who asked the model, where it is the agent itself."""
+"""The source of a request to the model, if it is the agent itself."""
 CONTINUES = re.compile(r"(?i)\b(?:continuing automatically|automatic continue)\b")
 RESUMED = "Usage limit reset"
 NOTIFIED = "<task-notification>"
@@ -54,7 +53,7 @@ class ClaudeActivity(TranscriptActivity):
     def __init__(self) -> None:
         super().__init__()
         self._background = 0
-        """The subagents that go on by themselves."""
+        """How many subagents run in the background."""
 
     def _take(self, document: Document) -> None:
         when = moment(document.get("timestamp"))
@@ -129,7 +128,7 @@ class ClaudeActivity(TranscriptActivity):
         if calls:
             self._work(when, "called a tool")
         elif any(block.get("type") == "text" for block in blocks):
-            self._hear("\n".join(texts(content, "text")))
+            self._take_words("\n".join(texts(content, "text")))
             self._text(message.get("stop_reason"), when)
         else:
             self._work(when, "the model thinks", "answer")
@@ -137,13 +136,13 @@ class ClaudeActivity(TranscriptActivity):
     def _text(self, reason: Any, when: float) -> None:
         if reason in ENDS:
             self._finish(when, "its answer is complete")
-        elif reason is None:  # as versions write it that don't wait for the end of the answer
+        elif reason is None:  # written by versions that don't wait for the end of the answer
             self._say(Activity.WORKING, when, "the model answers", "answer", weak=True)
         else:
             self._work(when, "the model answers", "answer")
 
     def _finish(self, when: float, why: str) -> None:
-        if self._background:  # which work, or ask a person: the transcript of the agent itself can't tell
+        if self._background:  # they work or ask a person: the agent's own transcript does not show it
             self._pending.clear()
             self._say(Activity.WORKING, when, f"{why}; subagents at work: {self._background}", "subagents", weak=True)
         else:
@@ -162,16 +161,16 @@ class ClaudeActivity(TranscriptActivity):
                 self._continues(line["content"], when)
 
     def _continues(self, said: str, when: float) -> None:
-        """What it says of a limit, besides that there is one: that it goes on by itself, and when, or not any more."""
+        """Add what it says about a limit: that it goes on by itself, and when, or no longer."""
         if said.startswith(RESUMED):
             self._work(when, said, "resumed")
         elif self._claim is not None and self._claim.limit is not None:
-            limit = replace(self._claim.limit, words=short(f"{self._claim.limit.words} · {said}", WORDS_AT_MOST))
+            limit = replace(self._claim.limit, words=short(f"{self._claim.limit.words} · {said}", LONGEST_LIMIT_WORDS))
             self._claim = replace(self._claim, why=short(f"{self._claim.why} · {said}"), limit=limit)
 
 
 def outcome(status: Any, kind: Any, said: str) -> Activity:
-    """What an error that ended the turn makes of the agent. A next prompt may do after those that are not listed."""
+    """The activity after an error that ended the turn. After an unknown error the next prompt may work."""
     if LIMIT.search(said):
         return Activity.LIMITED
     if NO_LIMIT.search(said):

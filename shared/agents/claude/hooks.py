@@ -27,16 +27,11 @@ FLAG = "--settings"
 
 
 def entry(command: str) -> dict[str, Any]:
-    """What stands under each event."""
     return {"hooks": [{"type": "command", "command": command, "timeout": TIMEOUT_S}]}
 
 
-def document(command: str) -> dict[str, Any]:
-    return {"hooks": {event: [entry(command)] for event in EVENTS}}
-
-
 def in_the_way(words: Sequence[str], _env: Mapping[str, str], _file: Path) -> str | None:
-    """Why no hooks can be given: of several such options the last one alone counts."""
+    """Why it can't get hooks: of several such options only the last one counts."""
     if any(word == FLAG or word.startswith(f"{FLAG}=") for word in words):
         return f"its command line has a {FLAG} of its own, and Claude Code heeds one only"
     return None
@@ -46,7 +41,7 @@ FORMAT = HookFormat(
     "Claude Code",
     EVENTS,
     entry,
-    as_json(document),
+    as_json(EVENTS, entry),
     in_the_way,
     "json",
     settings_below("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),

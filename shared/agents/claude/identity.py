@@ -1,8 +1,8 @@
-"""Claude Code: `sessions/<pid>.json` in its configuration directory says it (measured with 2.1.197).
+"""Claude Code: the conversation in its live file, `sessions/<pid>.json` (measured with 2.1.197).
 
-It is there as soon as the input box is, before the first prompt; it names the next conversation after `/clear`; it is
-removed at an orderly end. `procStart` tells a process from an earlier one of its number. While the directory is not
-trusted yet there is none. The command line is no evidence: `/clear` and `/resume` move on from what it says.
+The file exists from the first input box on, before the first prompt, but not before the directory is trusted. It names
+the next conversation after `/clear`, and is removed at an orderly end. `procStart` tells processes with one pid apart.
+The command line is no evidence: `/clear` and `/resume` change the conversation.
 """
 
 from collections.abc import Iterator
@@ -14,17 +14,17 @@ from shared.agents.transcript import READERS
 from shared.system.processes import Process, Processes
 
 SLACK_S = 2.0
-"""How much earlier than its process a live file may seem to be, by clocks that count whole seconds."""
+"""A live file may seem older than its process by so much, since some clocks count whole seconds."""
 
 
 def identify(processes: Processes, agent: Process, workspace: Path) -> ConversationIdentity | None:
-    # The topmost: a Claude that runs another in the same tree has a file of its own.
+    # The topmost one: a Claude that another one runs has its own file.
     found = (_live(processes, process, workspace) for process in selves(processes, agent))
     return next((identity for identity in found if identity is not None), None)
 
 
 def live_files(processes: Processes, agent: Process) -> Iterator[tuple[Process, Path]]:
-    """Where the file may be or come to be, and whose it is then; the likeliest first."""
+    """The paths at which the live file may appear, with their processes, the likeliest first."""
     for process in selves(processes, agent):
         if (path := _file_of(processes, process)) is not None:
             yield process, path
@@ -49,7 +49,7 @@ def _live(processes: Processes, process: Process, workspace: Path) -> Conversati
 
 
 def is_of(live: dict[str, Any], process: Process) -> bool:
-    """Whether a live file is of this process, and not of an earlier one of its number."""
+    """Whether a live file is of this process, and not of an earlier one with its pid."""
     if live.get("pid") != process.pid:
         return False
     if process.ticks is not None and "procStart" in live:

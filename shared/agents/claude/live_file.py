@@ -1,7 +1,7 @@
-"""Claude Code's live file, `sessions/<pid>.json`: it says what it is doing, and since when (measured with 2.1.197).
+"""Evidence from Claude Code's live file, `sessions/<pid>.json` (measured with 2.1.197).
 
-It is written when the status changes, and not during a long turn: what it says is true until it says something else,
-for as long as its process lives. It is not written in one go, so it may be seen half written.
+It is written when the status changes, not during a turn: it is true until it changes, as long as its process lives. It
+is not written atomically, so it may be read half written.
 """
 
 from pathlib import Path
@@ -16,15 +16,15 @@ from shared.system.processes import Process
 
 Document = dict[str, Any]
 
-UNREADABLE_AT_MOST = 4
-"""So many looks in a row find it half written before it counts as broken."""
+MOST_UNREADABLE = 4
+"""After so many unreadable reads in a row the file counts as broken."""
 AT_MOST_MS = 1e14
 MENU = "dialog open"
-"""What it waits for with any menu of its own open: one that asks, one that a person opened, or one about a limit."""
+"""`waitingFor` with any menu: one that asks, one that a person opened, or one about a limit."""
 
 
 def claim_of(document: Document) -> Evidence | None:
-    """What a live file says. Pure."""
+    """The evidence in a live file. Pure."""
     at = _at(document)
     waits_for = document.get("waitingFor")
     match document.get("status"):
@@ -38,7 +38,7 @@ def claim_of(document: Document) -> Evidence | None:
         case "waiting":
             what = waits_for if isinstance(waits_for, str) and waits_for else "a person"
             why = f"its live file says waiting: {what[:100]}"
-            # A menu may be one that a person opened: the screen tells which it is.
+            # A person may have opened the menu: the screen shows which one it is.
             rule = "menu" if what == MENU else "waiting"
             return Evidence(EvidenceSource.LIVE_FILE, Activity.NEEDS_APPROVAL, at, why, rule, weak=what == MENU)
         case _:
@@ -48,13 +48,13 @@ def claim_of(document: Document) -> Evidence | None:
 def _at(document: Document) -> float:
     for name in ("statusUpdatedAt", "updatedAt", "startedAt"):
         found = document.get(name)
-        if isinstance(found, int | float) and 0 <= found < AT_MOST_MS:  # which no time that is none is
+        if isinstance(found, int | float) and 0 <= found < AT_MOST_MS:  # also excludes NaN
             return found / 1000
     return 0.0
 
 
 class LiveFileReader:
-    """Of one process. Whether that still lives is the caller's to know: its file stays behind when it is killed."""
+    """Reads the live file of one process. The caller must know whether that lives: a killed process leaves its file."""
 
     def __init__(self, path: Path, process: Process) -> None:
         self._path = path
@@ -76,7 +76,7 @@ class LiveFileReader:
         return conversation(self._document.get("sessionId"))
 
     def read(self) -> Evidence | None:
-        """What it says now. An unchanged file costs one `stat`."""
+        """The evidence now. An unchanged file costs one `stat`."""
         state = state_of(self._path)
         if state is None:
             self._forget()
@@ -95,7 +95,7 @@ class LiveFileReader:
 
     def _wait_for_the_rest(self) -> None:
         self._unreadable += 1
-        if self._unreadable >= UNREADABLE_AT_MOST:
+        if self._unreadable >= MOST_UNREADABLE:
             self._forget()
 
     def _forget(self) -> None:

@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shared.agents import transcript as json_lines
 from shared.agents.transcript import (
     Document,
     Speaker,
     TranscriptEntry,
-    TranscriptFormat,
     at,
     is_name,
+    json_lines_format,
     newest,
     texts,
     tool_call,
@@ -115,7 +114,7 @@ def _assistant(content: Any, time: Any) -> Iterator[TranscriptEntry]:
 
 
 def _typed(text: str) -> str:
-    """What a person typed for a text: commands are recorded in words of Claude's own. Nothing for what nobody typed."""
+    """What a person typed, of which Claude records commands in its own format; empty for texts of Claude's own."""
     if text.startswith("<command-") and (command := COMMAND.search(text)):
         given = ARGUMENTS.search(text)
         return f"{command['name']} {given['arguments'] if given else ''}".strip()
@@ -132,7 +131,9 @@ def prompts(line: Document) -> Iterator[str]:
     if line.get("type") == "queue-operation" and line.get("operation") == "enqueue":
         if isinstance(line.get("content"), str) and (prompt := _typed(line["content"])):
             yield prompt
-    elif line.get("type") == "user" and line.get("promptSource") != "queued":  # that one was told when it was queued
+    elif (
+        line.get("type") == "user" and line.get("promptSource") != "queued"
+    ):  # queued ones were given when they were queued
         yield from (
             entry.text
             for entry in translate(line)
@@ -140,10 +141,4 @@ def prompts(line: Document) -> Iterator[str]:
         )
 
 
-READER = TranscriptFormat(
-    locate=locate,
-    conversation_in=conversation_in,
-    entries=lambda path, _: json_lines.entries(path, translate),
-    mark=lambda path, _: json_lines.mark(path),
-    user_texts=lambda path, after, _: json_lines.user_texts(path, after, prompts),
-)
+READER = json_lines_format(locate, conversation_in, translate, prompts)

@@ -1,15 +1,15 @@
 """Codex (seen with 0.166.0): each turn begins and ends with an event; a call and its result are two lines.
 
 An answer is written when it is complete, and a turn's error with its end. Nothing is written while a person is asked,
-or while the model is tried again. A subagent's conversation is in a file of its own, and may outlast the turn: then
-the end of the turn is no strong reason to say that all is still.
+or while a request is retried. A subagent's conversation is in a file of its own and may outlast the turn: then the end
+of the turn is weak evidence.
 """
 
 import json
 from typing import Any
 
-from shared.agents.transcript import texts
-from shared.agents.transcript_activity import TURN_ENDED, Document, TranscriptActivity, by_status, call, moment, short
+from shared.agents.transcript import Document, texts
+from shared.agents.transcript_activity import TURN_ENDED, TranscriptActivity, by_status, call, moment, short
 from shared.contract.states import Activity
 
 ASKS = {"request_user_input"}
@@ -18,7 +18,7 @@ LIMITS = {"usage_limit_exceeded", "rate_limit_exceeded", "session_budget_exceede
 HELD = {"unauthorized", "model_not_found"}
 REFUSED = ("bad_request", "context_window_exceeded")
 NO_CREDIT = ("quota exceeded", "insufficient_quota", "out of credits")
-"""Called a usage limit, too, and lifted by no time."""
+"""Called a usage limit too, but no time lifts it."""
 SPAWNS = "spawn_agent"
 
 
@@ -46,10 +46,10 @@ class CodexActivity(TranscriptActivity):
                 self._work(when, "a turn began", "prompt")
             case "item_completed":
                 self._completed(about["item"], when)
-            case "user_message":  # as older versions wrote it
+            case "user_message":  # older versions
                 self._work(when, f"took a prompt: {about.get('message')}", "prompt")
             case "task_complete" | "turn_complete" if self._is_current(about):
-                self._hear(str(about.get("last_agent_message") or ""))
+                self._take_words(str(about.get("last_agent_message") or ""))
                 self._complete(about.get("error"), when)
             case "turn_aborted" if self._is_current(about):
                 self._end_turn(when, f"its turn was {about.get('reason') or 'interrupted'}", "interrupted")
@@ -98,7 +98,7 @@ class CodexActivity(TranscriptActivity):
 
 
 def outcome(error: Document) -> Activity:
-    """What an error that ended the turn makes of the agent. A next prompt may do after those that are not listed."""
+    """The activity after an error that ended the turn. After an unknown error the next prompt may work."""
     said = str(error.get("message")).lower()
     if any(words in said for words in NO_CREDIT):
         return Activity.FAILED

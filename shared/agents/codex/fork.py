@@ -1,4 +1,4 @@
-"""Codex: a JSON object a line. An item `error` is a warning, what failed is told by `turn.failed` (0.166.0)."""
+"""Codex's fork prints one JSON object per line. `error` is a warning, `turn.failed` the failure (0.166.0)."""
 
 from shared.agents.fork import Fork, ForkAnswer, ForkFailed, failed, last_line, no_turn_yet, objects, text_at
 from shared.system.child_process import ProgramResult

@@ -26,7 +26,7 @@ LOCKS = "thread-writer-locks"
 
 @dataclass(frozen=True)
 class CodexThread:
-    """A conversation that is loaded. It has a rollout file from its first prompt on, and in older versions no lock."""
+    """A loaded conversation. It has a rollout file from its first prompt on, and in older versions no lock."""
 
     conversation: str
     lock: Path | None = None
@@ -48,7 +48,7 @@ class CodexThread:
 
     @property
     def is_of_people(self) -> bool:
-        """Whether people talk there; agents that an agent starts have files of their own."""
+        """Whether it is a person's conversation, and not one of a subagent."""
         return not isinstance(self._head.get("source"), dict)
 
 
@@ -64,7 +64,7 @@ def held_by(processes: Processes, process: Process) -> list[CodexThread]:
 
 
 def is_server(processes: Processes, process: Process) -> bool:
-    """Whether it works for others: an agent's conversation is not told by what it holds."""
+    """Whether it serves other processes: its open files do not show an agent's conversation."""
     return "app-server" in processes.arguments(process)[1:]
 
 
@@ -83,7 +83,7 @@ def thread_of(processes: Processes, own: Sequence[Process]) -> CodexThread | Non
     servers = [each for each in around if is_server(processes, each) and _root(processes, each) == root]
     threads = [thread for server in servers for thread in held_by(processes, server)]
     if any(thread.rollout is None for thread in threads):
-        return None  # nobody has prompted it yet, and so nobody knows where it is
+        return None  # before its first prompt its workspace is unknown
     here = [thread for thread in threads if thread.is_of_people and thread.workspace == place]
     return here[0] if len(here) == 1 and (here[0].taken_up or 0.0) >= agent.started - SLACK_S else None
 
@@ -99,7 +99,7 @@ def _root(processes: Processes, process: Process) -> Path | None:
 
 
 SETTLES_S = 2.0
-"""An agent that the agent starts has a lock a moment before it has a file which says what it is."""
+"""A subagent has its lock a moment before the file that shows that it is one."""
 
 
 def identify(processes: Processes, agent: Process, workspace: Path) -> ConversationIdentity | None:

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shared.agents import transcript as json_lines
 from shared.agents.transcript import (
     Document,
     Speaker,
     TranscriptEntry,
-    TranscriptFormat,
     at,
     first,
     is_name,
+    json_lines_format,
     newest,
     texts,
     tool_call,
@@ -22,8 +21,8 @@ from shared.agents.transcript import (
 
 ROLLOUT = re.compile(r"rollout-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-(?P<conversation>.+)\.jsonl")
 FAILED = re.compile(r"\A(?:.*\n){0,4}?(?:Process exited with code [1-9]|Exit code: [1-9]|aborted by user)")
-LOOKED_AT = 500
-"""A workspace's newest conversation is sought among so many; each costs the reading of one line."""
+MOST_FILES = 500
+"""How many of the newest files are searched for a workspace's conversation; each costs reading one line."""
 
 
 def locate(env: Mapping[str, str], workspace: Path, conversation: str | None) -> Path | None:
@@ -32,18 +31,18 @@ def locate(env: Mapping[str, str], workspace: Path, conversation: str | None) ->
         found = newest(root.glob(f"*/*/*/rollout-*-{conversation}.jsonl")) if is_name(conversation) else []
         return found[0] if found else None
     places = {str(workspace), str(workspace.resolve())}
-    files = newest(root.glob("*/*/*/rollout-*.jsonl"))[:LOOKED_AT]
+    files = newest(root.glob("*/*/*/rollout-*.jsonl"))[:MOST_FILES]
     return next((file for file in files if _is_of(first(file), places)), None)
 
 
 def _is_of(head: Document, places: set[str]) -> bool:
-    """Whether a file begins as a conversation of people in this place: what agents start has files of its own."""
+    """Whether a file is a person's conversation in this workspace, and not one of a subagent."""
     about = head.get("payload")
     source = about.get("source") if isinstance(about, dict) else None
     return isinstance(about, dict) and about.get("cwd") in places and not isinstance(source, dict)
 
 
-def conversation_in(path: Path, workspace: Path) -> str | None:  # noqa: ARG001 - every reader is asked alike
+def conversation_in(path: Path, workspace: Path) -> str | None:  # noqa: ARG001 - the signature of all formats
     found = ROLLOUT.fullmatch(path.name)
     return found["conversation"] if found else None
 
@@ -90,11 +89,11 @@ def _event(about: Document, time: Any) -> Iterator[TranscriptEntry]:
 
 
 def _typed(about: Document) -> Iterator[str]:
-    """What people typed. The messages to the model hold much else in the user's name."""
+    """What people typed. The messages to the model contain more in the user's name."""
     item = about.get("item")
     if about.get("type") == "item_completed" and isinstance(item, dict) and item.get("type") == "UserMessage":
         yield "".join(texts(item.get("content"), "text"))
-    elif about.get("type") == "user_message" and isinstance(about.get("message"), str):  # as older versions wrote it
+    elif about.get("type") == "user_message" and isinstance(about.get("message"), str):  # older versions
         yield about["message"]
 
 
@@ -117,10 +116,4 @@ def prompts(line: Document) -> Iterator[str]:
         yield from _typed(about)
 
 
-READER = TranscriptFormat(
-    locate=locate,
-    conversation_in=conversation_in,
-    entries=lambda path, _: json_lines.entries(path, translate),
-    mark=lambda path, _: json_lines.mark(path),
-    user_texts=lambda path, after, _: json_lines.user_texts(path, after, prompts),
-)
+READER = json_lines_format(locate, conversation_in, translate, prompts)

@@ -1,6 +1,7 @@
-"""Muster's own scripted agent: it answers in its transcript at once, whatever it goes on to do on its screen."""
+"""Muster's own scripted agent: its transcript shows an answer at once, whatever its screen does next."""
 
-from shared.agents.transcript_activity import TURN_ENDED, Document, TranscriptActivity
+from shared.agents.transcript import Document
+from shared.agents.transcript_activity import TURN_ENDED, TranscriptActivity
 from shared.contract.states import Activity
 
 
@@ -13,7 +14,7 @@ class DemoActivity(TranscriptActivity):
             case "user":
                 self._say(Activity.WORKING, when, f"took a prompt: {document.get('text')}", "prompt")
             case "agent":
-                self._hear(str(document.get("text")))
+                self._take_words(str(document.get("text")))
                 self._say(Activity.WAITING, when, "it has answered", TURN_ENDED, weak=True)
             case "limit":
                 self._fail(Activity.LIMITED, when, str(document["text"]), resets_at=float(document["resets"]))

@@ -42,7 +42,7 @@ KEYS_WITHIN_S = 0.05
 
 
 class DemoConversation:
-    """What was said, in a file beside the fleet's own, so that it can be taken up again."""
+    """The transcript, in a file of the fleet's home, so that the conversation can be resumed."""
 
     def __init__(self, name: str, *, resume: bool) -> None:
         fleet = os.environ.get("MUSTER_FLEET")
@@ -51,7 +51,7 @@ class DemoConversation:
             sys.exit(f"demo agent: there is no conversation {name}")
 
     def told(self) -> list[str]:
-        """What somebody typed, from the beginning."""
+        """All prompts of the conversation."""
         if self._path is None or not self._path.exists():
             return []
         said = [json.loads(line) for line in self._path.read_text(encoding="utf-8").splitlines()]
@@ -66,7 +66,7 @@ class DemoConversation:
 
 
 class DemoTerminal:
-    """Lines that scroll, and below them a box that is drawn anew after every change."""
+    """Lines that scroll, and below them a box that is redrawn after every change."""
 
     def __init__(self) -> None:
         self._drawn = 0
@@ -86,7 +86,7 @@ class DemoTerminal:
 
 class DemoAgent:
     def __init__(self, name: str, conversation: DemoConversation) -> None:
-        self._chance = random.Random(name)  # noqa: S311 - the same agent tells the same story each time
+        self._chance = random.Random(name)  # noqa: S311 - the same agent prints the same each time
         self._conversation = conversation
         self._terminal = DemoTerminal()
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
@@ -126,7 +126,7 @@ class DemoAgent:
         self._said.append(line)
 
     def submit(self, text: str) -> None:
-        """Take a message as if somebody had typed it."""
+        """Take a message as if it was typed."""
         self._conversation.note("user", text)
         first = " ".join(text.split())
         self._said.append(f"> heard: {first[:60]}{'…' if len(first) > 60 else ''}")
@@ -152,7 +152,7 @@ class DemoAgent:
         self._conversation.note("agent", answer)
 
     def _part(self, text: str) -> list[str]:
-        """What it has to do in a loop, if it is in one."""
+        """The steps of its script in a loop, if it is in one."""
         self._script.learn(text)
         steps = self._script.steps(text)
         return ["pull", *steps] if steps else []
@@ -171,7 +171,7 @@ class DemoAgent:
             self._steps.clear()
 
     def _is_refused(self, text: str) -> bool:
-        """As a model would: the account is out of budget, or nobody is logged in."""
+        """Refuse as a model does: the account is at its limit, or not logged in."""
         if text.startswith("limit"):
             self._hit_limit(text.split())
         if self._is_limited():
@@ -233,7 +233,7 @@ class DemoAgent:
             pass
 
     def _take(self) -> bool:
-        """Take one key or paste off what was typed; False when more has to come first."""
+        """Handle one key or paste; False if more input is needed first."""
         if self._keys.startswith(PASTE_BEGINS):
             text, ended, rest = self._keys.removeprefix(PASTE_BEGINS).partition(PASTE_ENDS)
             if not ended:

@@ -1,4 +1,4 @@
-"""What a demo agent does in a loop. It has no model, so it plays by lines of its prompt:
+"""What a demo agent does in a loop. It has no model, so it follows lines of its prompt:
 
     demo: on start: work 1; write done/{number}.md all of it; push claim: {phase} is ready
     demo: on review: write STATUS.md STATUS: DONE {phase}; push status: {phase} is done
@@ -15,7 +15,7 @@ from pathlib import Path
 LINE = re.compile(r"^\s*demo: on ([\w-]+): (\S.*)$", re.MULTILINE)
 START = "start"
 PUSHES = 5
-"""Somebody else may push at the same time."""
+"""How often a push is tried: another agent may push at the same time."""
 GIT_WITHIN_S = 60.0
 
 
@@ -28,12 +28,12 @@ class DemoScript:
         self._on: dict[str, list[str]] = {}
 
     def learn(self, text: str) -> None:
-        """Take up the lines of a prompt; those of an earlier one for the same word are forgotten."""
+        """Store the lines of a prompt; they replace earlier ones for the same word."""
         for word, steps in LINE.findall(text):
             self._on[word.lower()] = [step.strip() for step in steps.split(";") if step.strip()]
 
     def steps(self, text: str) -> list[str]:
-        """What a message leads to. One that brings lines is a beginning, and no message by their words."""
+        """The steps for a message. A prompt with lines starts the script, and is not matched by their words."""
         if LINE.search(text):
             return list(self._on.get(START, ()))
         said = text.lower()
@@ -42,7 +42,7 @@ class DemoScript:
 
 
 def play(step: str) -> Iterator[str]:
-    """Do one step in the workspace, and say what was done. `work` and `exit` are the agent's own."""
+    """Do one step in the workspace and yield what was done. The agent itself handles `work` and `exit`."""
     verb, _, rest = step.partition(" ")
     match verb:
         case "write":

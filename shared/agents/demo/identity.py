@@ -1,4 +1,4 @@
-"""Muster's own scripted agent: it keeps to the conversation of its command line."""
+"""Muster's own scripted agent: its conversation is on its command line."""
 
 from pathlib import Path
 
@@ -8,12 +8,11 @@ from shared.system.processes import Process, Processes
 SCRIPT = "demo_agent.py"
 
 
-def identify(processes: Processes, agent: Process, workspace: Path) -> ConversationIdentity | None:  # noqa: ARG001 - asked alike
+def identify(processes: Processes, agent: Process, workspace: Path) -> ConversationIdentity | None:  # noqa: ARG001 - the signature of all readers
     found = [process for process in processes.below(agent.pid) if SCRIPT in processes.names(process)]
     if not found:
         return None
     arguments = processes.arguments(found[0])
-    # As the agent itself decides.
     said = conversation(option(arguments, "--resume") or option(arguments, "--conversation"))
     return ConversationIdentity(said, _transcript(processes, found[0], said), processes.cwd(found[0])) if said else None
 

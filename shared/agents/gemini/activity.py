@@ -1,14 +1,14 @@
 """Gemini CLI (seen with 0.61.0): each message when it is complete, and again, under its id, when its tools have run.
 
-So an answer with a text may be the last one, or a tool of it runs: the claim is weak. Nothing is written while a person
-is asked, or while the model is tried again. A cancelled request is followed by the whole history, written anew.
+So an answer with a text may be the last one, or one of its tools may run: the evidence is weak. Nothing is written
+while a person is asked, or while a request is retried. After a cancelled request the whole history is written again.
 """
 
 import re
 from typing import Any
 
-from shared.agents.transcript import texts
-from shared.agents.transcript_activity import PENDING, TURN_ENDED, Document, TranscriptActivity, moment
+from shared.agents.transcript import Document, texts
+from shared.agents.transcript_activity import PENDING, TURN_ENDED, TranscriptActivity, moment
 from shared.contract.states import Activity
 
 OWN = "<session_context>"
@@ -22,7 +22,7 @@ class GeminiActivity(TranscriptActivity):
     def __init__(self) -> None:
         super().__init__()
         self._again_at: Any = None
-        """The time that all messages have which are written again."""
+        """The common time stamp of messages that are written again."""
 
     def _take(self, document: Document) -> None:
         if "$rewindTo" in document and (when := moment(document.get("timestamp"))) is not None:
@@ -59,7 +59,7 @@ class GeminiActivity(TranscriptActivity):
         if calls:
             self._called(calls, when)
         elif any(said := texts(message.get("content"), "text")):
-            self._hear("\n".join(said))
+            self._take_words("\n".join(said))
             self._say(Activity.WAITING, when, "its answer is complete", TURN_ENDED, weak=True)
         else:
             self._say(Activity.WORKING, when, "called a tool, which has no result yet", PENDING, weak=True)
@@ -83,7 +83,7 @@ def _is_cancelled(result: Document) -> bool:
 
 
 def outcome(said: str) -> Activity:
-    """What an error that ended the turn makes of the agent. A next prompt may do after any other."""
+    """The activity after an error that ended the turn. After an unknown error the next prompt may work."""
     if LIMIT.search(said):
         return Activity.LIMITED
     return Activity.FAILED if HELD.search(said) else Activity.WAITING

@@ -1,5 +1,5 @@
-"""Gemini CLI: in a HOME of its own, with the user's settings and login. In the agent's it would tidy up conversations,
-and remove files that the agent has open (0.61.0).
+"""Gemini CLI's fork runs in a HOME of its own, with the user's settings and login: in the agent's it would clean up
+conversations, and remove files that the agent has open (0.61.0).
 """
 
 import json
@@ -26,10 +26,10 @@ from shared.system.child_process import ProgramResult
 
 HIDDEN = ("hooks", "mcpServers")
 LOGIN = ("oauth_creds.json", "google_accounts.json", "gemini-credentials.json", "trustedFolders.json", ".env")
-"""What it takes to be known to the server, and to be at home in the workspace."""
+"""The files of the login, and of the trust in the workspace."""
 POLICY = '[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 999\n'
 WITHOUT = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
-"""The variable by which the agent may have been given its hooks."""
+"""The variable that may have given the agent its hooks."""
 RETRIES = "failed with status 429"
 
 
@@ -54,7 +54,7 @@ def prepare(original: OriginalConversation, scratch: Path) -> ForkSetup:
 
 
 def _settings(file: Path) -> dict[str, Any]:
-    """The user's, as a person may have written them: with comments."""
+    """The user's settings, which may have comments, without hooks and MCP servers."""
     try:
         found = _plain(parse(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -86,7 +86,7 @@ def read(ended: ProgramResult) -> ForkAnswer | ForkFailed | None:
 
 
 def _last_object(text: str) -> dict[str, Any] | None:
-    """The object with which a text ends: over several lines, and behind warnings."""
+    """The JSON object at the end of a text; it may have several lines, and warnings before it."""
     begins = len(text)
     while (begins := text.rfind("\n{", 0, begins)) >= 0 or text.startswith("{"):
         with suppress(ValueError, RecursionError):
@@ -98,7 +98,7 @@ def _last_object(text: str) -> dict[str, Any] | None:
 
 
 def is_hopeless(complaints: str) -> bool:
-    """It would try again for minutes."""
+    """Whether it retries, which would take minutes."""
     return RETRIES in complaints
 
 

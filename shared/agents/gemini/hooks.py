@@ -1,8 +1,8 @@
-"""Gemini CLI: hooks in a settings document. The user's own run beside them. Measured with 0.61.0.
+"""Gemini CLI: hooks in a settings document; the user's own run beside them. Measured with 0.61.0.
 
-For one run they can be given as the system's defaults, but of those it takes only a file that nobody but root can
-change, all the way up to `/`: so in a container, say. Everywhere else they have to be installed. It has no option for
-more settings, and takes extensions only from the user's home.
+One run can get them as the system's defaults, but only from a file that, with all directories above it, only root can
+change: in a container, for example. Elsewhere they must be installed. It has no option for more settings, and takes
+extensions only from the user's home.
 """
 
 import stat
@@ -17,20 +17,15 @@ TIMEOUT_MS = 5000
 NAME = "muster"
 DEFAULTS = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 SYSTEM = Path("/etc/gemini-cli/system-defaults.json")
-"""What counts without that variable."""
+"""The defaults without that variable."""
 
 
 def entry(command: str) -> dict[str, Any]:
-    """What stands under each event."""
     return {"hooks": [{"name": NAME, "type": "command", "command": command, "timeout": TIMEOUT_MS}]}
 
 
-def document(command: str) -> dict[str, Any]:
-    return {"hooks": {event: [entry(command)] for event in EVENTS}}
-
-
 def in_the_way(_words: Sequence[str], env: Mapping[str, str], file: Path) -> str | None:
-    """Why no hooks can be given with this file, whose directory is there."""
+    """Why it can't get hooks from this file, whose directory exists."""
     if DEFAULTS in env:
         return f"its environment has a {DEFAULTS} of its own"
     if SYSTEM.exists():
@@ -52,7 +47,7 @@ FORMAT = HookFormat(
     "Gemini CLI",
     EVENTS,
     entry,
-    as_json(document),
+    as_json(EVENTS, entry),
     in_the_way,
     "json",
     lambda env: Path(env.get("GEMINI_CLI_HOME") or env["HOME"]) / ".gemini" / "settings.json",

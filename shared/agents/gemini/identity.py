@@ -20,12 +20,12 @@ from shared.system.processes import Process, Processes
 HEAD = b'{"sessionId":'
 HEAD_BYTES = 4096
 LEADS_WITHIN_S = 5.0
-"""A command is logged, and then the next conversation is opened: a tenth of a second later on an idle machine."""
+"""How long after a logged command the next conversation is opened: 0.1 s on an idle machine."""
 
 
 @dataclass(frozen=True, order=True)
 class Opening:
-    """A process began or took up a conversation."""
+    """A process began or resumed a conversation."""
 
     time: float
     conversation: str
@@ -34,7 +34,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class Clearing:
-    """`/clear` was given to the process whose first conversation this was."""
+    """A `/clear` in the process with this first conversation."""
 
     time: float
     first: str
@@ -55,7 +55,7 @@ def openings(chats: Path, since: float) -> list[Opening]:
 def _in(path: Path) -> Iterator[Opening]:
     try:
         with path.open("rb") as file:
-            # Nothing else is parsed, however long the conversation is.
+            # Only these lines are parsed: conversations are long.
             heads = [line for line in file if line.startswith(HEAD) and len(line) <= HEAD_BYTES]
     except OSError:
         return
@@ -83,9 +83,9 @@ def _clearing(entry: object) -> Clearing | None:
 
 
 STARTS_WITHIN_S = 90.0
-"""A process opens its first conversation within this time, or is not recognised by it."""
+"""A later opening is not taken for a process's first one."""
 SLACK_S = 0.1
-"""A process's start is known to a hundredth of a second."""
+"""The precision of start times."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def identify(processes: Processes, agent: Process, workspace: Path) -> Conversat
     root = _root(processes, own[-1]) if own else None
     if root is None:
         return None
-    worker = own[-1]  # it starts itself anew, as a child, to have more memory
+    worker = own[-1]  # it starts itself again as a child, to get more memory
     place = processes.cwd(worker) or workspace
     newest = READERS["gemini"].locate(processes.environment(worker), place, None)
     if newest is None:
@@ -118,7 +118,7 @@ def identify(processes: Processes, agent: Process, workspace: Path) -> Conversat
 def _last_of(
     own: Candidate, rivals: Sequence[Candidate], opened: Sequence[Opening], cleared: Sequence[Clearing]
 ) -> Opening | None:
-    """The last opening that is this process's own, if it is certain which ones are."""
+    """The last opening of this process, if it is certain which openings are its own."""
     theirs = {rival.named for rival in rivals}
     led = _led([opening for opening in opened if opening.conversation not in theirs], cleared)
     if led is None:
@@ -139,9 +139,9 @@ def _last_of(
 
 
 def _led(opened: Sequence[Opening], cleared: Sequence[Clearing]) -> Mapping[Opening, str | None] | None:
-    """For each opening the first conversation of the process whose `/clear` led to it, and None for a first one.
+    """For each opening, the first conversation of the process whose `/clear` led to it; None for a first opening.
 
-    One command leads to one opening. No answer where those of two processes may be mixed up.
+    One command leads to one opening. No answer if two processes may be confused.
     """
     led: dict[Opening, str | None] = {}
     left = sorted(cleared, key=lambda clearing: clearing.time)
@@ -156,7 +156,7 @@ def _led(opened: Sequence[Opening], cleared: Sequence[Clearing]) -> Mapping[Open
 
 
 def _rivals(processes: Processes, own: Sequence[Process], root: Path, place: Path) -> Iterator[Candidate]:
-    """Others that may write here; what can't be seen of a process counts against certainty."""
+    """Other processes that may write here, including those whose details can't be read."""
     for process in others(processes, own):
         if _root(processes, process) in (root, None) and processes.cwd(process) in (place, None):
             yield _candidate(processes, process)
@@ -167,7 +167,7 @@ def _candidate(processes: Processes, process: Process) -> Candidate:
     try:
         named = str(UUID(given)) if given else None
     except ValueError:
-        named = None  # `latest`, or a place in its list
+        named = None  # `latest`, or a number in its list
     return Candidate(process.started, named)
 
 

@@ -42,7 +42,7 @@ def locate(env: Mapping[str, str], workspace: Path, conversation: str | None) ->
 
 
 def _folders(root: Path, places: set[str]) -> list[Path]:
-    names = {hashlib.sha256(place.encode()).hexdigest() for place in places}  # as older versions named them
+    names = {hashlib.sha256(place.encode()).hexdigest() for place in places}  # older versions
     try:
         known = json.loads((root / "projects.json").read_bytes())["projects"]
         names |= {known[place] for place in places if isinstance(known.get(place), str)}
@@ -58,12 +58,12 @@ def _holds(marker: Path, places: set[str]) -> bool:
         return False
 
 
-def conversation_in(path: Path, workspace: Path) -> str | None:  # noqa: ARG001 - every reader is asked alike
+def conversation_in(path: Path, workspace: Path) -> str | None:  # noqa: ARG001 - the signature of all formats
     return first(path).get("sessionId")
 
 
 class _Once:
-    """Passes each message the first time, and of one that comes again what is new in it."""
+    """Passes each message once, and of a repeated one what is new in it."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
@@ -72,7 +72,7 @@ class _Once:
         self._again_at: str | None = None
 
     def is_again(self, message: Document) -> bool:
-        """Whether a message is part of the whole history written anew: that has one time, and begins as a session."""
+        """Whether a message belongs to a repeated history, which has one time stamp and begins like a session."""
         stamp = str(message.get("timestamp"))
         if any(text.startswith(OWN) for text in _texts(message)):
             self._again_at = stamp if self._begun else None
@@ -140,7 +140,7 @@ def _called(call: Document) -> Iterator[TranscriptEntry]:
 
 
 def user_texts(path: Path, after: int, conversation: str | None) -> tuple[list[str], int]:  # noqa: ARG001
-    """A history that is being written anew is not passed before its end, which is a line that sets it."""
+    """The mark stays before a history that is being written again, until the line that ends it."""
     found: list[str] = []
     place = held = after
     again_at: str | None = None

@@ -1,1 +1,1 @@
-"""Hooks: the program that agents call, the spool that it fills, and how agents are made to call it."""
+"""Hooks: the program that agents run, the spool that it fills, and how agents are configured to run it."""

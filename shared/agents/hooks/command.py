@@ -1,4 +1,4 @@
-"""The command line of the hook program, as an agent's settings hold it: agents hand it to a shell. Pure."""
+"""The shell command that runs the hook program, for an agent's settings. Pure."""
 
 import shlex
 import sys
@@ -7,16 +7,16 @@ from pathlib import Path
 
 PROGRAM = Path(__file__).with_name("program.py")
 GIVEN = "MUSTER_HOOKS"
-"""Set for an agent that was started with hooks: those in the settings of its user then keep silent."""
+"""Set for an agent that was started with hooks: those in its user's settings then do nothing."""
 _ELSE = ">/dev/null 2>&1 || cat >/dev/null 2>&1 || :"
-"""Whatever happens, nothing is said, the payload is taken and the end is a good one: also without the interpreter."""
+"""Whatever fails, even without the interpreter: print nothing, read the payload and succeed."""
 
 
 NO_TEXT = "the path of the fleet is not UTF-8"
 
 
 def is_text(directory: Path) -> bool:
-    """Whether a settings file can name it: all are UTF-8, and a path may hold any bytes."""
+    """Whether a settings file can hold the path: settings are UTF-8, a path may hold any bytes."""
     try:
         str(directory).encode()
     except UnicodeEncodeError:
@@ -25,25 +25,25 @@ def is_text(directory: Path) -> bool:
 
 
 def interpreter() -> str:
-    """This process's Python, without its virtual environment: it starts sooner, and stays when that is made anew."""
+    """This process's Python outside of its virtual environment: it starts faster, and outlives the environment."""
     return str(Path(sys.executable).resolve())
 
 
 def spawned(directory: Path, python: str | None = None) -> str:
-    """For an agent that Muster starts: tells the spool below `directory` of everything."""
+    """The command for an agent that Muster starts: every event goes into the spool below `directory`."""
     return f"{_call(directory, python)} {_ELSE}"
 
 
 def installed(directory: Path, python: str | None = None) -> str:
-    """For a user's own settings: the same, but silent in agents that were given their hooks when they were started.
+    """The command for a user's own settings: the same, but it does nothing in agents that were started with hooks.
 
-    So nothing is told twice, and an agent that another one starts is not taken for it.
+    So no event is stored twice, and an agent that another agent starts is not taken for it.
     """
     return f'[ -z "${GIVEN}" ] && {_call(directory, python)} {_ELSE}'
 
 
 def installed_for(command: str) -> Path | None:
-    """The directory that an installed command tells; None for commands of others."""
+    """The directory in an installed command; None if the command is not Muster's."""
     if f"${GIVEN}" not in command:
         return None
     try:
@@ -60,5 +60,5 @@ def _call(directory: Path, python: str | None) -> str:
 
 
 def _quoted(word: str) -> str:
-    """For sh. Gemini CLI puts variables in place of `$NAME` even inside quotes, so no name follows a `$`."""
+    """Quoted for sh. Gemini CLI expands `$NAME` even inside quotes, so no name follows a `$`."""
     return shlex.quote(word).replace("$", "$''")

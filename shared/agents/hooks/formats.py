@@ -1,4 +1,4 @@
-"""The agents that have hooks, and how each wants to be told of them."""
+"""How each agent program is given hooks."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -12,24 +12,30 @@ from shared.agents.parts import Parts
 @dataclass(frozen=True)
 class HookFormat:
     program: str
-    """What people call it."""
+    """Its name for people."""
     events: Sequence[str]
     entry: Callable[[str], dict[str, Any]]
-    """What stands under each event, for a command."""
+    """The settings of one event, for a command."""
     given: Callable[[str], str]
-    """The text that is given to one run, for a command."""
+    """The text for one run, for a command."""
     in_the_way: Callable[[Sequence[str], Mapping[str, str], Path], str | None]
-    """Why nothing can be given to one run; asked with its command line, its environment and the file for it."""
+    """Why one run can't get hooks, by its command line, its environment and the file for them; None if it can."""
     suffix: str
-    """Of that file."""
+    """The suffix of that file."""
     settings: Callable[[Mapping[str, str]], Path]
-    """Where a user's own hooks are, in an environment with HOME."""
+    """The user's settings file, by an environment with HOME."""
     then: str = ""
-    """What is left for a person to do after hooks were installed."""
+    """What a person has to do after an installation."""
 
 
-def as_json(document: Callable[[str], dict[str, Any]]) -> Callable[[str], str]:
-    return lambda command: json.dumps(document(command), indent=2, ensure_ascii=False) + "\n"
+def as_json(events: Sequence[str], entry: Callable[[str], dict[str, Any]]) -> Callable[[str], str]:
+    """A settings document with an entry for each event."""
+
+    def text(command: str) -> str:
+        document = {"hooks": {event: [entry(command)] for event in events}}
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+    return text
 
 
 def settings_below(variable: str, usual: str, name: str) -> Callable[[Mapping[str, str]], Path]:
@@ -37,4 +43,4 @@ def settings_below(variable: str, usual: str, name: str) -> Callable[[Mapping[st
 
 
 FORMATS: Parts[HookFormat] = Parts("hooks", "FORMAT")
-"""By the program whose hooks they are."""
+"""By program."""

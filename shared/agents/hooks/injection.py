@@ -1,6 +1,4 @@
-"""Hooks for one start of an agent: words for its command line, variables, and a file of Muster's own. Nobody's settings
-are touched.
-"""
+"""Hooks for one start of an agent: arguments, variables, and a file of Muster's own. No settings are touched."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,21 +17,19 @@ FILE, ARGS = "{hooks_file}", "{hooks_args}"
 
 @dataclass(frozen=True)
 class InjectedHooks:
-    """What a start gets; nothing of it where `withheld` says why."""
+    """What a start gets; nothing if `withheld` says why."""
 
     args: list[str] = field(default_factory=list)
-    """With what `values` are for still in braces."""
+    """With placeholders for `values`."""
     values: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     file: Path | None = None
     text: str = ""
-    """What the file is to hold."""
+    """The content of the file."""
     withheld: str = ""
 
     def lay_out(self, directory: Path) -> None:
-        """Make what the start relies on: the spool, and the file if it is not as it should be. Raises OSError, or
-        MusterError where a directory is another user's.
-        """
+        """Create the spool and the file, if needed. Raises OSError, or MusterError if a directory is another user's."""
         if not self.env:
             return
         Spool(directory).prepare()
@@ -41,7 +37,7 @@ class InjectedHooks:
             write(self.file, self.text)
 
     def taken_back(self, argv: Sequence[str], env: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-        """A command line and an environment without what was given to them. Raises ValueError if it is not there."""
+        """The command line and environment without these hooks. Raises ValueError if the arguments are not there."""
         mine = [fill(word, self.values) for word in self.args]
         places = [at for at in range(len(argv)) if list(argv[at : at + len(mine)]) == mine]
         if not places:
@@ -51,7 +47,7 @@ class InjectedHooks:
 
 
 def given(hooks: HookRules | None, directory: Path, words: Sequence[str], env: Mapping[str, str]) -> InjectedHooks:
-    """What to give to a start with this command line and environment. `directory` is the fleet's hooks directory."""
+    """The hooks for a start with this command line and environment. `directory` is the fleet's hooks directory."""
     if hooks is None:
         return InjectedHooks()
     form = FORMATS[hooks.kind]

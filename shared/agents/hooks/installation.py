@@ -1,6 +1,6 @@
-"""Hooks in a user's own settings, for agents that people start by hand: only ever changed when somebody asks for it.
+"""Hooks in a user's own settings, for agents that people start by hand. Changed only on request.
 
-`planned_*` says what would change and touches nothing; `carry_out` does it.
+`planned_*` computes a change and touches nothing; `carry_out` makes it.
 """
 
 import os
@@ -16,12 +16,12 @@ from shared.errors import MusterError
 
 
 class CannotInstall(MusterError):
-    """The settings stay as they are; the message says why."""
+    """The settings were not changed; the message says why."""
 
 
 @dataclass(frozen=True)
 class SettingsChange:
-    """What a settings file is, and what it is to be; None: no file."""
+    """The text of a settings file before and after; None for no file."""
 
     path: Path
     before: str | None
@@ -33,8 +33,8 @@ class SettingsChange:
 
 
 def planned_install(name: str, directory: Path, env: Mapping[str, str], *, gone: bool = False) -> SettingsChange:
-    """The hooks of this fleet in the settings, once. What an earlier install left is replaced, with `gone` that of
-    fleets which are not there too; that of others stays. Raises CannotInstall.
+    """The settings with the hooks of this fleet, once. Replaces an earlier installation, with `gone` also of fleets
+    that no longer exist; others stay. Raises CannotInstall.
     """
     if not is_text(directory):
         raise CannotInstall(f"{NO_TEXT}; nothing was changed")
@@ -52,8 +52,8 @@ def planned_install(name: str, directory: Path, env: Mapping[str, str], *, gone:
 
 
 def planned_removal(name: str, directory: Path, env: Mapping[str, str], *, gone: bool = False) -> SettingsChange:
-    """The settings without this fleet's hooks, with `gone` without those of fleets that are not there too: they may be
-    on a disk that is away, so somebody has to say so. Raises CannotInstall.
+    """The settings without this fleet's hooks, and with `gone` without those of fleets that no longer exist: not by
+    default, since their disk may only be unmounted. Raises CannotInstall.
     """
     path = FORMATS[name].settings(env)
     before = _read(path)
@@ -67,7 +67,7 @@ def planned_removal(name: str, directory: Path, env: Mapping[str, str], *, gone:
 
 
 def installed_by(name: str, env: Mapping[str, str]) -> dict[Path, int]:
-    """For which fleets' hooks directories the settings hold hooks, and how many. Raises CannotInstall."""
+    """How many hooks the settings have, by the fleet's hooks directory. Raises CannotInstall."""
     path = FORMATS[name].settings(env)
     found: dict[Path, int] = {}
     try:
@@ -80,7 +80,7 @@ def installed_by(name: str, env: Mapping[str, str]) -> dict[Path, int]:
 
 
 def is_gone(directory: Path) -> bool:
-    """Whether a fleet is not where its hooks say. What can't be looked at is not gone."""
+    """Whether the fleet of a hooks directory no longer exists; False if that can't be checked."""
     try:
         directory.parent.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -91,9 +91,9 @@ def is_gone(directory: Path) -> bool:
 
 
 def carry_out(change: SettingsChange) -> None:
-    """Write the file as a whole, through links, with its owner and mode, unless it has changed since it was read.
+    """Replace the file, through links, with its owner and mode. Raises CannotInstall, also if it has changed meanwhile.
 
-    What root makes anew is the owner's of the directory that it is in. Raises CannotInstall; then nothing was changed.
+    A new file that root makes gets the owner of its directory.
     """
     path = change.path.resolve()
     try:
@@ -133,7 +133,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _as_before(path: Path, descriptor: int) -> None:
-    """Give a new file the owner, group and mode of the one that it is to replace."""
+    """Give a new file the owner, group and mode of the file that it replaces."""
     try:
         was = path.stat()
     except FileNotFoundError:

@@ -1,12 +1,12 @@
-"""What an agent runs at each of its hooks: lays the payload into the spool, wakes the monitor, and says nothing.
+"""The program that an agent runs for each hook: it stores the payload in the spool and wakes the monitor.
 
     python -I -S program.py DIRECTORY [PID]
 
-DIRECTORY is a fleet's `.muster/hooks`, PID the agent's process where the caller knows it. It never fails or answers: an
-agent reads what a hook prints, and how it ends, as a decision. It waits for nobody: the monitor need not run.
+DIRECTORY is a fleet's `.muster/hooks`, PID the agent's process if the caller knows it. It never fails or prints: agents
+read the output and exit status of a hook as a decision. It does not need the monitor to run.
 
-It runs at every tool call, so it imports nothing but what is built into the interpreter, and leaves without tidying up.
-How the file is read is in `shared/agents/hooks/spool.py`.
+It runs at every tool call, so it imports only modules that are built into the interpreter, and exits without cleanup.
+`shared/agents/hooks/spool.py` reads the files.
 """
 
 import _signal  # type: ignore[import-not-found]
@@ -15,20 +15,20 @@ import sys
 import time
 
 PATIENCE_S = 2.0
-"""An agent that says no more for so long, and keeps the pipe open, has said all."""
+"""After this pause the payload counts as complete, though the agent keeps the pipe open."""
 LONGEST_S = 15.0
-"""So long it may take to begin, on a busy machine, and to end. Agents themselves wait for a hook for 5 s at most."""
+"""How long the payload may take in all, on a busy machine. Agents wait at most 5 s for a hook."""
 PIECE = 1 << 16
 KEPT = 1 << 20
-"""So many bytes of a payload are kept. Who told what comes first in it; what is that long is the text of some file."""
+"""How many bytes of a payload are kept. Its important fields come first; a longer payload holds the text of a file."""
 MOST_FILES = 20_000
 MOST_BYTES = 200_000_000
 OLDEST_NS = 24 * 3600 * 10**9
-"""So much may wait, and so long. Nobody reads while Muster is down, a disk has an end, and payloads hold secrets."""
+"""The limits of the spool: nothing reads it while Muster is down, and payloads may hold secrets."""
 HALF_WRITTEN_S = 60.0
-"""A hook that wrote for so long was killed."""
+"""A temporary file that is older was left by a killed hook."""
 ONE_IN = 256
-"""How often that is looked after: listing costs more than all the rest."""
+"""One in so many calls prunes, since listing costs more than the rest."""
 IS_WHAT, IS_PIPE = 0o170000, 0o010000
 
 
@@ -40,8 +40,8 @@ def _too_late(*_: object) -> None:
     raise _Late
 
 
-def taken() -> bytes:
-    """What the agent says, or its beginning. All is read, whatever becomes of it: writing to nobody may be deadly."""
+def read_payload() -> bytes:
+    """The payload, or its beginning. All of it is read: a closed pipe could kill the agent."""
     pieces: list[bytes] = []
     size = 0
     until = time.monotonic() + LONGEST_S
@@ -61,8 +61,8 @@ def taken() -> bytes:
     return b"".join(pieces)[:KEPT]
 
 
-def lay_down(directory: str, pid: str, at_ns: int, payload: bytes) -> None:
-    """Write one file, whole or not at all."""
+def store(directory: str, pid: str, at_ns: int, payload: bytes) -> None:
+    """Write one file atomically."""
     env = posix.environ
     fields = (
         b"1",
@@ -87,7 +87,7 @@ def lay_down(directory: str, pid: str, at_ns: int, payload: bytes) -> None:
 
 
 def wake(directory: str) -> None:
-    """One byte into a pipe, and into nothing else; with nobody at its other end that fails at once."""
+    """Write one byte into the pipe, if it is one; without a reader, opening it fails at once."""
     how = posix.O_WRONLY | posix.O_NONBLOCK | posix.O_NOFOLLOW | posix.O_CLOEXEC
     pipe = posix.open(f"{directory}/wake", how)
     if posix.fstat(pipe).st_mode & IS_WHAT == IS_PIPE:
@@ -95,7 +95,7 @@ def wake(directory: str) -> None:
 
 
 def prune(spool: str) -> None:
-    """Let go of the oldest, what an agent did last says most about what it does now; and of what killed hooks left."""
+    """Remove the oldest files above the limits, and what killed hooks left."""
     names = posix.listdir(spool)
     _prune(spool, names)
     if "bad" in names:
@@ -118,7 +118,7 @@ def _prune(folder: str, names: list[str]) -> None:
                 continue
             if goes:
                 posix.unlink(file)
-        except OSError:  # the monitor was faster, say
+        except OSError:  # the monitor may have removed it
             continue
 
 
@@ -126,10 +126,10 @@ if __name__ == "__main__":
     directory, pid, *_ = (*sys.argv[1:], "", "")
     try:
         began = time.time_ns()
-        if (payload := taken()) and directory:
-            lay_down(directory, pid, began, payload)
+        if (payload := read_payload()) and directory:
+            store(directory, pid, began, payload)
             wake(directory)
-    except BaseException:  # noqa: BLE001, S110 - a full disk, nobody who listens: none of it is the agent's business
+    except BaseException:  # noqa: BLE001, S110 - a full disk or no reader must not disturb the agent
         pass
     try:
         if directory and time.time_ns() // 1000 % ONE_IN == 0:

@@ -1,9 +1,9 @@
 """Adds hooks to the text of a user's settings and removes them again. Pure.
 
-JSON is read with the position of every value; comments and trailing commas are allowed. What is added is marked by how
-it is written: an object or array that was added begins with a line break after its bracket; what is put into one that
-was there and empty does not. A document added to a blank file is followed by a space. So removal restores the text byte
-for byte, unless somebody reformatted it; then everything else in it stays.
+JSON is read with the position of every value; comments and trailing commas are allowed. Additions can be recognised by
+their format: an added object or array has a line break after its opening bracket, a value in an existing empty one has
+none before it, and a document added to a blank file is followed by a space. So removal restores the text byte for byte,
+unless somebody reformatted it; then everything else in it stays.
 """
 
 import json
@@ -25,19 +25,19 @@ class BadJson(ValueError):
 
 @dataclass(frozen=True)
 class JsonNode:
-    """A value, from its first character up to the one behind its last."""
+    """A value, and its span in the text."""
 
     start: int
     end: int
     value: Any = None
-    """Of a string, a number, a truth or null."""
+    """The value of a string, number, boolean or null."""
     members: "tuple[JsonMember, ...] | None" = None
-    """Of an object."""
+    """The members of an object."""
     items: "tuple[JsonNode, ...] | None" = None
-    """Of an array."""
+    """The items of an array."""
 
     def member(self, key: str) -> "JsonMember | None":
-        """The one that counts, if there are several."""
+        """The member with this key; the last one counts."""
         return next((each for each in reversed(self.members or ()) if each.key == key), None)
 
 
@@ -45,12 +45,12 @@ class JsonNode:
 class JsonMember:
     key: str
     start: int
-    """Where its key begins."""
+    """The start of its key."""
     node: JsonNode
 
 
 def parse(text: str) -> JsonNode:
-    """The one value that a text holds. Raises BadJson."""
+    """The value in a text. Raises BadJson."""
     try:
         node = _value(text, _skip(text, 0))
         if (rest := _skip(text, node.end)) < len(text):
@@ -109,7 +109,7 @@ def _array(text: str, start: int) -> JsonNode:
 
 
 def _next(text: str, end: int, closing: str) -> int:
-    """Where the next member is, or the end of all."""
+    """The start of the next member, or the closing bracket."""
     place = _skip(text, end)
     match text[place : place + 1]:
         case ",":
@@ -132,14 +132,14 @@ def _bad(text: str, place: int, what: str) -> BadJson:
 
 
 Ours = Callable[[str], bool]
-"""Whether a command is one to take out."""
+"""Whether a command is to be removed."""
 
 
 _WAS_BLANK = " "
 
 
 class BadSettings(MusterError):
-    """A text that is not what an agent's settings look like, so that nothing is changed in it."""
+    """A text that is no agent's settings; it is not changed."""
 
 
 def is_blank(text: str) -> bool:
@@ -147,7 +147,7 @@ def is_blank(text: str) -> bool:
 
 
 def commands_in(text: str) -> dict[str, list[str]]:
-    """The commands of every event, in their order."""
+    """The commands of every event, in order."""
     root = _root(text)
     return {
         event.key: [command for group in event.node.items or () for _, command in _handlers(group)]
@@ -156,7 +156,7 @@ def commands_in(text: str) -> dict[str, list[str]]:
 
 
 def added(text: str | None, entries: Mapping[str, dict[str, Any]]) -> str:
-    """The text with one more entry under each of these events. None, or a blank one, becomes a document."""
+    """The text with one more entry for each of these events. None or a blank text becomes a document."""
     if text is None or is_blank(text):
         made = _rendered({"hooks": {event: [entry] for event, entry in entries.items()}}, "\n", "  ")
         return made + "\n" if text is None else text + made + _WAS_BLANK
@@ -166,7 +166,7 @@ def added(text: str | None, entries: Mapping[str, dict[str, Any]]) -> str:
 
 
 def taken_out(text: str, ours: Ours) -> str | None:
-    """The text without the commands that are ours; None when a document is left that was only made for them."""
+    """The text without the commands that are `ours`; None if only the document that was made for them is left."""
     while True:
         found = None if is_blank(text) else next(_places(text, _root(text), ours), None)
         if found is None:
@@ -177,12 +177,12 @@ def taken_out(text: str, ours: Ours) -> str | None:
         text = rest
 
 
-# --- putting in ---
+# --- adding ---
 
 
 def _with_entry(text: str, event: str, entry: dict[str, Any]) -> str:
     root = _root(text)
-    list(_events(text, root))  # raises for what is not as it should be
+    list(_events(text, root))  # raises BadSettings
     newline = "\r\n" if "\r\n" in text else "\n"
     unit = _indent(text, root)
     hooks = root.member("hooks")
@@ -195,7 +195,7 @@ def _with_entry(text: str, event: str, entry: dict[str, Any]) -> str:
 
 
 def _put(text: str, into: JsonNode, key: str | None, value: Any, newline: str, unit: str, depth: int) -> str:
-    """Put a value behind the last one of an object or array."""
+    """Insert a value after the last one of an object or array."""
     margin = newline + unit * depth
     named = f"{json.dumps(key)}: " if key is not None else ""
     written = named + _rendered(value, margin, unit)
@@ -210,7 +210,7 @@ def _rendered(value: Any, margin: str, unit: str) -> str:
 
 
 def _indent(text: str, root: JsonNode) -> str:
-    """How the members of the document are set in."""
+    """The indentation of the document's members."""
     if not root.members:
         return "  "
     before = text[: root.members[0].start]
@@ -218,11 +218,11 @@ def _indent(text: str, root: JsonNode) -> str:
     return margin if margin and before.rstrip(" \t").endswith("\n") else "  "
 
 
-# --- taking out ---
+# --- removing ---
 
 
 def _places(text: str, root: JsonNode, ours: Ours) -> Iterator[tuple[list[JsonNode], JsonNode]]:
-    """What to take out, and the containers around it, the innermost first."""
+    """The values to remove, with the containers around each, the innermost first."""
     hooks = root.member("hooks")
     for event in _events(text, root) if hooks else ():
         for group in event.node.items or ():
@@ -236,7 +236,7 @@ def _places(text: str, root: JsonNode, ours: Ours) -> Iterator[tuple[list[JsonNo
 
 
 def _without(text: str, around: list[JsonNode], node: JsonNode) -> str | None:
-    """The text without a value, and without what would be left empty of what was added for it."""
+    """The text without a value, and without containers that were added for it and are empty now."""
     start, end = node.start, node.end
     for container in around:
         entries = [(each.start, each.node.end) for each in container.members or ()]
@@ -254,7 +254,7 @@ def _without(text: str, around: list[JsonNode], node: JsonNode) -> str | None:
 
 
 def _named(around: list[JsonNode], container: JsonNode) -> tuple[int, int]:
-    """From where to where a container goes, its key included."""
+    """The span of a container with its key."""
     for outer in around:
         for member in outer.members or ():
             if member.node.start == container.start:
@@ -263,7 +263,7 @@ def _named(around: list[JsonNode], container: JsonNode) -> tuple[int, int]:
 
 
 def _cut(text: str, entries: list[tuple[int, int]], place: int) -> str:
-    """Cut out one of several values, with the comma that parts it from its neighbour and the gap before it."""
+    """Remove one of several values, with one comma and the space before it."""
     start, end = entries[place]
     if place > 0:
         comma = _comma(text, entries[place - 1][1])
@@ -275,7 +275,7 @@ def _cut(text: str, entries: list[tuple[int, int]], place: int) -> str:
 
 
 def _comma(text: str, place: int) -> int:
-    """The first comma from a place on that is in no comment."""
+    """The next comma that is not in a comment."""
     while text[place] != ",":
         if text.startswith("//", place):
             place = text.index("\n", place)

@@ -1,8 +1,7 @@
-"""The reader's side of the hooks: what the hook program stored, in the order in which it happened.
+"""Reads what the hook program stored, in the order of the events.
 
-A file stays until the reader is done with it, so a crash in between loses nothing. The hook program keeps only the
-beginning of a long payload, so JSON without its end is read as far as it goes. An agent whose user has installed the
-hooks as well reports each event once: see `shared/agents/hooks/command.py`.
+A file stays until the reader drops it, so a crash in between loses nothing. Of a long payload only the beginning is
+stored; its JSON is read as far as it is complete.
 """
 
 import json
@@ -26,7 +25,7 @@ _DECODER = json.JSONDecoder()
 
 
 def whole_members(text: str) -> dict[str, Any]:
-    """The members that are there whole; none, if it was never an object."""
+    """The complete members of a truncated JSON object; {} if it is no object."""
     found: dict[str, Any] = {}
     place = _behind(text, 0, "{")
     while place is not None:
@@ -39,13 +38,13 @@ def whole_members(text: str) -> dict[str, Any]:
         except (ValueError, RecursionError):
             break
         place = _behind(text, end, ",")
-        if place is not None:  # else it may go on: of 123 the first two digits are a number too
+        if place is not None:  # without a comma the value may be truncated too, as 12 of 123
             found[key] = value
     return found
 
 
 def _behind(text: str, place: int, mark: str) -> int | None:
-    """Where the next value begins, if this mark comes before it."""
+    """The start of the next value, if this mark comes before it."""
     at = _skip(text, place)
     return _skip(text, at + 1) if text.startswith(mark, at) else None
 
@@ -57,47 +56,45 @@ def _skip(text: str, place: int) -> int:
 
 FORMAT = "1"
 AT_MOST = 1_000
-"""So many are read in one go; who gets as many asks again."""
+"""How many events `read` returns at most; if it returns as many, there may be more."""
 BAD_KEPT = 20
 LOOK_EVERY_S = 1.0
-"""How often it is looked after that the pipe is still the one that hooks write to."""
+"""How often the pipe is checked to be the one that hooks write to."""
 
 
 @dataclass(frozen=True)
 class HookEvent:
+    """One call of a hook."""
+
     at: float
     """When the hook ran, in seconds since the epoch."""
     spawn: str | None
-    """The spawn id, if Muster started the agent; like what follows, from the environment of `pid`."""
+    """The spawn id, if Muster started the agent. This and the next two are from the environment of `pid`."""
     pane: str | None
-    """tmux's id of the pane, where there is one …"""
+    """tmux's id of the pane, if there is one."""
     socket: str | None
-    """… and the path of the server's socket."""
+    """The path of the tmux server's socket."""
     pid: int
-    """The agent's process. A daemon of Codex's works for many panes and knows the first one's environment only: where
-    this process is not below the pane's, believe none of the three, and go by the session in the payload.
+    """The agent's process. A Codex daemon works for many panes with the environment of the first one: if this process
+    is not below the pane's, ignore the three above and use the session in the payload.
     """
     payload: dict[str, Any] = field(repr=False)
-    """What the agent said, in its own words; it can be encoded as UTF-8. Of what was too long, its beginning."""
+    """The agent's own data, which can be encoded as UTF-8; the beginning, if it was too long."""
     file: Path
 
     @property
     def name(self) -> str:
-        """What happened, by the agent's word for it; empty if it has none."""
-        return _text(self.payload.get("hook_event_name")) or ""
-
-    @property
-    def subagent(self) -> str | None:
-        """Which subagent it happened to; None: the main agent."""
-        return _text(self.payload.get("agent_id"))
+        """The agent's name of the event; empty if it has none."""
+        name = self.payload.get("hook_event_name")
+        return name if isinstance(name, str) else ""
 
 
 class MalformedHook(Exception):
-    """Not a file of the hook program's, or not a whole one; the message says what is wrong with it."""
+    """Not a complete file of the hook program; the message says what is wrong."""
 
 
 class Spool:
-    """A fleet's hooks directory. No file in it can make a method raise; a disk that fails does."""
+    """A fleet's hooks directory. Methods raise OSError for disk errors, but for no content of a file."""
 
     def __init__(self, directory: Path, warn: Callable[[str], None] = lambda _said: None) -> None:
         self.directory = directory
@@ -107,7 +104,7 @@ class Spool:
         self._warn = warn
 
     def prepare(self) -> None:
-        """Make what is missing, for nobody else to read. What hooks tell before that is lost."""
+        """Create what is missing, readable by its owner only. Events before that are lost."""
         for each in (self.directory, self._files):
             make_directory(each)
         try:
@@ -116,31 +113,31 @@ class Spool:
             is_pipe = False
         if not is_pipe:
             self._pipe.unlink(missing_ok=True)
-            with suppress(FileExistsError):  # another service makes it, at this very moment
+            with suppress(FileExistsError):  # another service has just made it
                 os.mkfifo(self._pipe, 0o600)
         self._pipe.chmod(0o600)
 
     def read(self, at_most: int = AT_MOST, but: Collection[str] = ()) -> list[HookEvent]:
-        """The oldest events, in the order of their times, without those of some files, by their names: who knows them
-        already need not read them again. What is no event is set aside, with a warning."""
+        """The oldest events in the order of their times, without the files in `but`. Sets malformed files aside, with a
+        warning."""
         found = []
         for name in [each for each in self._names() if each not in but][:at_most]:
             file = self._files / name
             try:
                 found.append(read_event(file))
             except FileNotFoundError:
-                continue  # pruned by a hook, at this very moment
+                continue  # a hook has just pruned it
             except (MalformedHook, OSError) as fault:
                 self._set_aside(file, fault)
         return found
 
     def drop(self, names: Iterable[str]) -> None:
-        """Remove calls that were taken up, or that nobody will ever want, by the names of their files."""
+        """Remove files, by name, that were handled or that will never be needed."""
         for name in names:
             (self._files / name).unlink(missing_ok=True)
 
     def forget_strangers(self) -> int:
-        """Let go of what agents told that Muster did not start; gives how many calls that were."""
+        """Remove the events of agents that Muster did not start; returns how many."""
         theirs = []
         with suppress(FileNotFoundError):
             for file in self._files.iterdir():
@@ -151,7 +148,7 @@ class Spool:
         return len(theirs)
 
     def listen(self, on_wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_wake`, in a thread of its own, soon after hooks have written, once for many; gives what ends it."""
+        """Call `on_wake` from a new thread after hooks have written, once for many; returns a function that ends it."""
         over = threading.Event()
         thread = threading.Thread(target=self._listen, args=(on_wake, over), name="hooks", daemon=True)
         thread.start()
@@ -195,14 +192,14 @@ class Spool:
         while not over.is_set():
             try:
                 self.prepare()
-                # Open for writing too: with no writer left, a pipe that is only read would be at its end for ever.
+                # Open for writing too: without a writer, a pipe would always be readable, at its end.
                 pipe = os.open(self._pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with the disk may pass
+            except Exception as error:  # noqa: BLE001 - a disk error may be temporary
                 self._warn(f"hooks can't wake the monitor: {error}")
                 over.wait(LOOK_EVERY_S)
                 continue
             try:
-                on_wake()  # for what came before anybody listened
+                on_wake()  # for events from before
                 while not over.is_set() and self._is_still(pipe):
                     if select.select([pipe], [], [], LOOK_EVERY_S)[0]:
                         os.read(pipe, 1 << 16)
@@ -218,7 +215,7 @@ class Spool:
 
 
 def read_event(file: Path) -> HookEvent:
-    """One file of the hook program's. Raises Malformed, or OSError."""
+    """Read one file. Raises MalformedHook or OSError."""
     fields, body = _head(_bytes(file))
     _, time_ns, spawn, pane, socket, pid = fields
     if not (time_ns.isdecimal() and time_ns.isascii() and pid.isdecimal() and pid.isascii()):
@@ -238,7 +235,7 @@ def _head(data: bytes) -> tuple[list[str], bytes]:
 
 
 def _bytes(file: Path) -> bytes:
-    """Of a plain file: one might wait for a pipe for ever."""
+    """The content of a plain file; a pipe might never end."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as opened:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -249,7 +246,7 @@ def _bytes(file: Path) -> bytes:
 def _payload(body: bytes) -> dict[str, Any]:
     try:
         payload = _decoded(body)
-        if b"\\ud" in body or b"\\uD" in body:  # half a character, of a text that the agent has cut
+        if b"\\ud" in body or b"\\uD" in body:  # a lone surrogate, in a text that the agent has cut
             payload = json.loads(json.dumps(payload, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError) as error:
         raise MalformedHook(f"the payload is not JSON: {error}") from error
@@ -266,7 +263,3 @@ def _decoded(body: bytes) -> Any:
         if len(body) < KEPT or not (whole := whole_members(text)):
             raise
         return whole
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None

@@ -1,37 +1,35 @@
 """opencode (seen with 1.18.33): the last messages of a conversation in its database, which all conversations share.
 
-A message appears when it begins, and is complete when it has a time for that. A tool counts as running while a person
-is asked about it; once it does run, most have `metadata`. While it waits for a limit to lift and retries, nothing is
-written. A subagent's conversation is a separate one. The database is read again only after something was written to
-it.
+A message appears when it begins, and is complete when it has a completion time. A tool counts as running while a person
+is asked about it; once it runs, most have `metadata`. Nothing is written while it waits for a limit and retries. A
+subagent has a conversation of its own. The database is read again only after it was written.
 """
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 from weakref import WeakValueDictionary
 
 from shared.agents.evidence import Evidence
-from shared.agents.transcript import texts
-from shared.agents.transcript_activity import Document, TranscriptActivity, by_status, call
+from shared.agents.opencode.transcript import open_read_only
+from shared.agents.transcript import Document, json_object, texts
+from shared.agents.transcript_activity import TranscriptActivity, by_status, call
 from shared.contract.states import Activity
 from shared.system.files import FileState, state_of
 
 REJECTED = "The user rejected permission to use this specific tool call."
 DISMISSED = "The user dismissed this question"
-"""What a tool ends with when the turn ends with it. A rejection that says more lets it go on."""
+"""The error of a tool whose refusal ends the turn. After a rejection with more words the turn goes on."""
 ASKS = {"question"}
 SUBAGENT = "task"
-"""It runs while its subagent asks."""
+"""A tool that counts as running while its subagent asks."""
 HELD = {"ProviderAuthError", "ProviderModelNotFoundError"}
 GOES_ON = {"tool-calls", "unknown"}
 
 
 class OpencodeActivity(TranscriptActivity):
-    """Takes `{"message": …, "parts": […]}`, a later state of a message under the same id."""
+    """Takes `{"message": …, "parts": […]}`, and again when the message has changed."""
 
     @classmethod
     def reader(cls, path: Path, conversation: str | None) -> "OpencodeActivityReader | None":
@@ -68,7 +66,7 @@ class OpencodeActivity(TranscriptActivity):
         elif message.get("finish") in GOES_ON:
             self._work(when, "its tools have run", "tool-result")
         else:
-            self._hear("\n".join(text for part in parts for text in texts([part], "text")))
+            self._take_words("\n".join(text for part in parts for text in texts([part], "text")))
             self._end_turn(when, "its answer is complete" if message.get("finish") else "its turn ended")
 
     def _error(self, error: Document, when: float) -> None:
@@ -84,9 +82,9 @@ class OpencodeActivity(TranscriptActivity):
 
 
 def claim_of(documents: Sequence[Document]) -> Evidence | None:
-    """What the last messages of a conversation say, whichever of them changed last. Pure.
+    """The evidence in the last messages of a conversation, in the order of their last changes. Pure.
 
-    A prompt that waits for its turn is older than the answer which is being written, and newer than the message of it.
+    By creation, a queued prompt would come after the answer that is still being written.
     """
     reading = OpencodeActivity()
     for document in sorted(documents, key=_changed):
@@ -102,7 +100,7 @@ def _changed(document: Document) -> float:
 
 
 def _last_change(message: Document, parts: Sequence[Document]) -> float:
-    """In seconds; `changed` is what the table says of the row."""
+    """In seconds since 1970; `changed` is the row's own time."""
     times = [message["time"].get("completed") or message["time"]["created"]]
     times += [part["changed"] for part in parts if isinstance(part.get("changed"), int)]
     for part in parts:
@@ -123,8 +121,8 @@ def _by_words(said: Any) -> Activity:
 
 Written = tuple[FileState, FileState | None]
 
-WAITS_S = 0.05
-"""So long is a writer waited for. Readers of such a database wait for nobody, unless it is being repaired."""
+BUSY_TIMEOUT_S = 0.05
+"""The busy timeout. Readers of a WAL database wait only while it is being recovered."""
 MESSAGES = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 4"
 PARTS = "SELECT id, time_updated, data FROM part WHERE message_id = ? ORDER BY id"
 
@@ -138,7 +136,7 @@ class OpencodeActivityReader:
         self._claim: Evidence | None = None
 
     def read(self) -> Evidence | None:
-        """What it says now. An unchanged database costs two `stat`, of itself and of what was written last."""
+        """The evidence now. An unchanged database costs two `stat`, of itself and of its WAL."""
         written = _written(self._path)
         if written is None:
             self._database = self._written = self._claim = None
@@ -156,20 +154,18 @@ class OpencodeActivityReader:
             self._database = _opened(self._path, identity)
         for ident, data in self._database.ask(MESSAGES, self._conversation):
             parts = [
-                {**_document(part), "id": part_id, "changed": changed}
+                {**(json_object(part) or {}), "id": part_id, "changed": changed}
                 for part_id, changed, part in self._database.ask(PARTS, ident)
             ]
-            yield {"message": _document(data), "parts": parts}
+            yield {"message": json_object(data) or {}, "parts": parts}
 
 
 class _Database:
-    """One connection for all conversations in it."""
+    """One connection for all conversations in a database."""
 
     def __init__(self, path: Path, identity: tuple[int, int]) -> None:
         self.identity = identity
-        self._connection = sqlite3.connect(
-            f"file:{quote(str(path))}?mode=ro", uri=True, timeout=WAITS_S, isolation_level=None, check_same_thread=False
-        )
+        self._connection = open_read_only(path, BUSY_TIMEOUT_S)
 
     def ask(self, question: str, value: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(question, (value,)).fetchall()
@@ -192,14 +188,6 @@ def _opened(path: Path, identity: tuple[int, int]) -> _Database:
 def _written(path: Path) -> Written | None:
     itself = state_of(path)
     return (itself, state_of(Path(f"{path}-wal"))) if itself is not None else None
-
-
-def _document(text: Any) -> Document:
-    try:
-        found = json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 READING = OpencodeActivity

@@ -1,4 +1,4 @@
-"""opencode: its whole database is copied, for it keeps all conversations in one and would add the fork (1.18.33)."""
+"""opencode's fork runs on a copy of its database of all conversations: else it would be added there (1.18.33)."""
 
 import json
 import re
@@ -7,7 +7,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from shared.agents.fork import (
     LIMITED,
@@ -23,10 +22,11 @@ from shared.agents.fork import (
     objects,
     text_at,
 )
+from shared.agents.opencode.transcript import open_read_only
 from shared.system.child_process import ProgramResult
 
 COPY = "copy.db"
-WAITS_S = 5.0
+BUSY_TIMEOUT_S = 5.0
 CONFIG = "OPENCODE_CONFIG_CONTENT"
 PEEK: dict[str, Any] = {
     "mode": "primary",
@@ -35,7 +35,7 @@ PEEK: dict[str, Any] = {
     "permission": {"*": "deny"},
     "tools": {"*": False},
 }
-"""An agent, in opencode's sense, that can do nothing but answer."""
+"""An opencode agent that can only answer."""
 _LOGGED = re.compile(r'error(?:\.\w+)*="(?:\w+: )?(?P<why>[^"]+)"')
 
 
@@ -57,14 +57,13 @@ def prepare(original: OriginalConversation, scratch: Path) -> ForkSetup:
 
 
 def _copy(database: Path, copy: Path) -> None:
-    source = sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True, timeout=WAITS_S)
-    with closing(source), closing(sqlite3.connect(copy)) as target:
+    with closing(open_read_only(database, BUSY_TIMEOUT_S)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
     copy.chmod(0o600)
 
 
 def _config(own: str) -> str:
-    """What the agent is told by this variable, if it is, and the agent that only answers."""
+    """The agent's own configuration in this variable, with the agent that only answers."""
     try:
         known = json.loads(own) if own else {}
     except (ValueError, RecursionError):
@@ -94,7 +93,7 @@ def read(ended: ProgramResult) -> ForkAnswer | ForkFailed | None:
 
 
 def _logged(complaints: str) -> list[str]:
-    """The errors in its log. It waits for the end of a limit and says so only there."""
+    """The errors in its log, which is the only place where it says that it waits for a limit."""
     return [each["why"] for each in _LOGGED.finditer(complaints)]
 
 

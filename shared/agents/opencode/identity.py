@@ -1,11 +1,11 @@
 """opencode: the conversation that the process was last prompted in, by its own log (measured with 1.18.33).
 
-All processes write one log, each line with the `run` that wrote it; and each appends through a file of its own, whose
-position is behind its last line. So that line tells the process's run, and the lines before it which conversations the
-run has worked in: exact, with any number of them in one directory. The database tells which are of people.
+All processes write one log, and each line has the `run` that wrote it. Each process has its own open file, whose
+position is after its last line. So that line gives the process's run, and the lines before it the conversations of that
+run: exact, with any number of processes in one directory. The database shows which conversations are people's.
 
-A conversation begins with its first prompt. Neither `/new` nor a choice in the list of sessions leaves a trace before
-the next one. Where a system does not tell positions there is no answer.
+A conversation begins with its first prompt. `/new` and the list of sessions leave no trace before the next prompt. On
+systems that don't show file positions there is no answer.
 """
 
 import re
@@ -13,26 +13,26 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from shared.agents.identity import ConversationIdentity, conversation, option, path_of, selves
+from shared.agents.opencode.transcript import open_read_only
 from shared.agents.transcript import READERS
 from shared.system.processes import Process, Processes
 
 SERVES = {"serve", "web", "acp", "attach"}
-"""With these it works for others, or others work for it."""
+"""Commands with which it serves others, or is served."""
 LINE = re.compile(
     rb"timestamp=\S+ level=\w+ +run=(?P<run>\w+) message="
     rb"(?:loop session\.id=(?P<prompted>[\w-]+)|created id=(?P<created>[\w-]+)|)"
 )
 BLOCK = 1 << 16
 BLOCKS = 64
-WAITS_S = 0.5
+BUSY_TIMEOUT_S = 0.5
 
 
 def identify(processes: Processes, agent: Process, workspace: Path) -> ConversationIdentity | None:
     for process in reversed(selves(processes, agent)):
-        # It has the log open twice, and writes through one of the two.
+        # It has the log open twice, and writes through one of them.
         written = [(file.position, file.path) for file in processes.open_files(process, ".log") if _is_log(file.path)]
         positions = [(position, path) for position, path in written if position]
         if positions and SERVES.isdisjoint(processes.arguments(process)[1:]):
@@ -94,11 +94,11 @@ def _lines_before(path: Path, position: int) -> Iterator[bytes]:
 
 
 def _directory_of_peoples(database: Path, ident: str) -> str | None:
-    """Where a conversation is held, unless an agent began it for another agent."""
+    """The directory of a conversation; None if it is a subagent's."""
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True, timeout=WAITS_S)) as connection:
-            asked = "SELECT directory FROM session WHERE id = ? AND parent_id IS NULL"
-            row = connection.execute(asked, (ident,)).fetchone()
+        with closing(open_read_only(database, BUSY_TIMEOUT_S)) as connection:
+            query = "SELECT directory FROM session WHERE id = ? AND parent_id IS NULL"
+            row = connection.execute(query, (ident,)).fetchone()
     except sqlite3.Error:
         return None
     return row[0] if row is not None and isinstance(row[0], str) else None

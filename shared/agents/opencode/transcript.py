@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from shared.agents.transcript import Speaker, TranscriptEntry, TranscriptFormat, at, tool_call, understood
+from shared.agents.transcript import Speaker, TranscriptEntry, TranscriptFormat, at, json_object, tool_call, understood
 
-WAITS_S = 2.0
+BUSY_TIMEOUT_S = 2.0
 NEWEST = "SELECT id FROM session WHERE directory = ? AND parent_id IS NULL ORDER BY time_updated DESC LIMIT 1"
 PARTS = """
     SELECT message.id, message.data, part.data, part.time_created FROM message
@@ -26,9 +26,13 @@ PROMPTS = """
 """
 
 
+def open_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
+    address = f"file:{quote(str(path))}?mode=ro"
+    return sqlite3.connect(address, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
+
+
 def _ask(path: Path, question: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-    database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=WAITS_S)
-    with closing(database):
+    with closing(open_read_only(path, BUSY_TIMEOUT_S)) as database:
         yield from database.execute(question, values)
 
 
@@ -57,7 +61,7 @@ def entries(path: Path, conversation: str | None) -> Iterator[TranscriptEntry]:
     unreadable = 0
     try:
         for (_, message), rows in groupby(_ask(path, PARTS, conversation), key=lambda row: row[:2]):
-            about = _document(message)
+            about = json_object(message) or {}
             for _, _, part, created in rows:
                 found = understood(partial(_read, about.get("role"), part, created)) if part else []
                 unreadable += found is None
@@ -68,14 +72,6 @@ def entries(path: Path, conversation: str | None) -> Iterator[TranscriptEntry]:
     if unreadable:
         said = f"what could not be read is left out: {unreadable} of the parts in {path.name}"
         yield TranscriptEntry(Speaker.NOTE, said, failed=True)
-
-
-def _document(text: Any) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _read(role: Any, text: str, created: Any) -> Iterator[TranscriptEntry]:
@@ -130,7 +126,7 @@ def user_texts(path: Path, after: int, conversation: str | None) -> tuple[list[s
         rows = list(_ask(path, PROMPTS, conversation, after, place))
     except sqlite3.Error:
         return [], after
-    return [text for (part,) in rows for text in _typed(_document(part))], place
+    return [text for (part,) in rows for text in _typed(json_object(part) or {})], place
 
 
 READER = TranscriptFormat(

@@ -1,5 +1,5 @@
-"""Events: what services say happened, one module per topic.
+"""Events: what happened, as services report it. One module per topic.
 
-A kind of event is one class: its fields, its sentence for people, its tone and its urgency. Events are in the past
-tense and never change once they are published.
+A kind of event is one class in the past tense: its fields, its sentence for people, its tone and its urgency. The
+docstrings and descriptions are published in the AsyncAPI file.
 """

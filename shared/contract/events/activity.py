@@ -1,4 +1,4 @@
-"""What an agent is doing, as the monitor reports it: each change once."""
+"""What an agent is doing, reported by the monitor: each change once."""
 
 from typing import ClassVar, Literal
 

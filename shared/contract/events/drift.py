@@ -1,4 +1,4 @@
-"""Where the record and the world differ, as the reconciler reports it: each once, and again only when it changes."""
+"""Where the record and the world differ, reported by the reconciler: each difference once, again when it changes."""
 
 from typing import ClassVar, Literal
 
@@ -12,11 +12,11 @@ class DriftEvent(AgentEvent):
     """A difference between the record and the world."""
 
     ends_session: ClassVar[bool] = False
-    """Whether it is about the end of a session: reported once for each, and a command under way may explain it."""
+    """Whether it reports the end of a session: once per session, and not if a command explains it."""
     outlives_session: ClassVar[bool] = False
-    """Whether it is about the agent, and not about one of its sessions."""
+    """Whether it is about the agent, not about one of its sessions."""
     resolved: ClassVar[str] = ""
-    """Of a drift that stays open until something else is seen: why it is over then. Recording settles the others."""
+    """The reason in `resolved`, for a drift that stays open until the world changes. Recording closes the others."""
 
 
 class SessionMissing(DriftEvent):

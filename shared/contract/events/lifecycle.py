@@ -1,10 +1,10 @@
-"""What the spawner did to an agent's session.
+"""What was done to an agent's session, reported by the spawner.
 
-A death has two witnesses, and each event has one author. The spawner owns sessions, so it reports the end of a program
-that it started (`exited`), with the exit status, and what it does about it. The reconciler compares the record with
-tmux, so it reports a session that vanished (`missing`) or whose program ended (`pane_dead`), also while the spawner is
-down. Each waits for what the other may be about to say: the spawner leaves a dead pane for a moment, so that its status
-is known and the reconciler can see it; the reconciler reports nothing while a command about the agent is under way, or
+Two services see an agent die, and each event has one author. The spawner owns sessions, so it reports the end of a
+program that it started (`exited`), with the exit status, and what it does about it. The reconciler compares the record
+with tmux, so it reports a session that vanished (`missing`) or whose program ended (`pane_dead`), also without a
+spawner. Each leaves time for the other: the spawner keeps a dead pane for a moment, so that tmux learns the exit status
+and the reconciler can see the pane; the reconciler reports nothing while a command about the agent is under way, or
 while the record lacks an event of the spawner.
 """
 

@@ -1,4 +1,4 @@
-"""What happens in a loop that git drives, as handoff reports it: each thing once."""
+"""What happens in a loop, reported by handoff: each thing once."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal

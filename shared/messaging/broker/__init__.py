@@ -1,7 +1,6 @@
-"""The fleet's private broker: where it listens and with which password to come.
+"""The fleet's private broker: its address, its passwords and its program.
 
-What is named here is cheap to import. Starting a broker needs more: that is `shared.broker.preparation.prepare`, which
-only `services/broker` calls.
+The names here are cheap to import. `preparation` writes the broker's files; only `services/broker` needs it.
 """
 
 from shared.messaging.broker.credentials import NoCredentials, credentials, ensure_credentials

@@ -1,4 +1,4 @@
-"""Who may write and read what, derived from the topic table, and written as mosquitto's ACL file.
+"""The rights of every broker role, derived from the topic table, and mosquitto's ACL file.
 
 `python -m shared.messaging.broker.acl` prints the committed `mosquitto/acl`; with `--host box`, one for that host.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from shared.contract.commands import VERBS, Replay
 from shared.contract.services import PEOPLE, SERVICES
-from shared.contract.topics import COMMAND, EVERY_SERVICE, FRONT_DESK, TOPICS, Space
+from shared.contract.topics import COMMAND, DEFAULT_OWNER, EVERY_SERVICE, TOPICS, Space
 
 ANY_HOST = "+"
 
@@ -24,7 +24,7 @@ class BrokerRole:
 
 
 def roles(space: Space) -> tuple[BrokerRole, ...]:
-    """Every role: it writes what the table says and reads everything below the prefix."""
+    """Every role: it writes what the topic table says, and reads everything below the prefix."""
     return tuple(BrokerRole(name, tuple(_writes(name, space)), (space.everything,)) for name in (*SERVICES, *PEOPLE))
 
 
@@ -35,13 +35,13 @@ def _writes(name: str, space: Space) -> Iterator[str]:
         elif name in SERVICES and EVERY_SERVICE in row.writers:
             yield row.filter(space, service=name)
     if name in SERVICES:
-        # A gap in another host's events is closed by asking that host.
+        # A gap in another host's events is closed by a replay from there.
         yield COMMAND.filter(Space(ANY_HOST, space.prefix), verb=Replay.verb)
     for verb, command in VERBS.items():
         if name in command.askers:
             yield COMMAND.filter(space, verb=verb)
-    if name == FRONT_DESK:
-        yield COMMAND.filter(space)  # it clears commands that somebody retained
+    if name == DEFAULT_OWNER:
+        yield COMMAND.filter(space)  # it clears retained commands
 
 
 HEADER = """\

@@ -1,6 +1,6 @@
-"""The generated passwords: one for each role, in `<home>/credentials`, readable by their owner only.
+"""The generated passwords: one per role, in `<home>/credentials`, which only its owner can read.
 
-Imported by short-lived programs: nothing heavy here.
+Short-lived programs import this module, so it imports nothing heavy.
 """
 
 import fcntl
@@ -19,14 +19,14 @@ FILE = "credentials"
 
 
 class NoCredentials(MusterError):
-    """The password file does not help; the sentence says what to do."""
+    """There is no usable password; the message says what to do."""
 
 
 def ensure_credentials(home: Path, roles: Iterable[str] = (*SERVICES, *PEOPLE)) -> dict[str, str]:
-    """The passwords of all roles. Those that exist are kept, those that lack are made."""
+    """The passwords of all roles. Existing ones stay, missing ones are generated."""
     private.make_directory(home)
     path = home / FILE
-    with _alone(home):
+    with _locked(home):
         known = _read(path) if path.exists() else {}
         # Hexadecimal, so that no password begins with a dash: they are arguments of mosquitto_sub.
         missing = {role: secrets.token_hex(24) for role in roles if role not in known}
@@ -38,8 +38,8 @@ def ensure_credentials(home: Path, roles: Iterable[str] = (*SERVICES, *PEOPLE)) 
 
 
 @contextmanager
-def _alone(home: Path) -> Iterator[None]:
-    """The CLI and the broker may both be first: passwords made by one must not be replaced by the other's."""
+def _locked(home: Path) -> Iterator[None]:
+    """The CLI and the broker may both be the first: neither must replace passwords of the other."""
     descriptor = os.open(home, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -49,7 +49,7 @@ def _alone(home: Path) -> Iterator[None]:
 
 
 def credentials(home: Path, role: str) -> tuple[str, str]:
-    """The user name and password with which a role connects to the private broker."""
+    """The user name and password of a role. Raises NoCredentials."""
     path = home / FILE
     try:
         known = _read(path)

@@ -1,6 +1,6 @@
-"""Where a broker listens: parsed from a URL, or kept in `<home>/broker/endpoint.json` for the private one.
+"""A broker's address: parsed from a URL, or saved in `<home>/broker/endpoint.json` for the private broker.
 
-Imported by short-lived programs: nothing heavy here.
+Short-lived programs import this module, so it imports nothing heavy.
 """
 
 import json
@@ -17,7 +17,7 @@ PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 
 class BadEndpoint(MusterError):
-    """An address that can't be meant."""
+    """A URL that is no broker's address."""
 
     def __init__(self, url: str, fault: str) -> None:
         super().__init__(f"broker {url!r}: {fault}; write it like mqtt://127.0.0.1:1883 or mqtts://broker.example")
@@ -60,7 +60,7 @@ _NO_SECRETS = "a user name or password in an address ends up in logs and process
 
 @dataclass(frozen=True)
 class SavedEndpoint:
-    """What the private broker was last started with. Chosen once, so that people's bookmarks and clients last."""
+    """The ports of the private broker. They are chosen once, so that people's bookmarks and clients keep working."""
 
     kind: str
     port: int
@@ -75,12 +75,12 @@ def kept_file(home: Path) -> Path:
     return home / "broker" / "endpoint.json"
 
 
-def keep(home: Path, kept: SavedEndpoint) -> None:
-    private.write(kept_file(home), json.dumps(asdict(kept)) + "\n")
+def keep(home: Path, saved: SavedEndpoint) -> None:
+    private.write(kept_file(home), json.dumps(asdict(saved)) + "\n")
 
 
 def kept(home: Path) -> SavedEndpoint | None:
-    """What was kept; None when nothing was, or nothing that can be read: it is chosen anew at the next start."""
+    """The saved endpoint; None if there is no readable one, and the next start chooses another."""
     try:
         found = json.loads(kept_file(home).read_text())
         return SavedEndpoint(str(found["kind"]), int(found["port"]), int(found["websocket_port"]))
@@ -89,9 +89,9 @@ def kept(home: Path) -> SavedEndpoint | None:
 
 
 def endpoint(home: Path) -> Endpoint | None:
-    """Where the fleet's private broker listens, or would; None when none was ever started.
+    """The address of the private broker, also while it is down; None if it was never started.
 
-    It may move when somebody else takes its port while it is down, so ask again before every new connection.
+    It may change while the broker is down, if another program takes its port: ask again before every connection.
     """
     found = kept(home)
     return found.endpoint if found else None

@@ -1,7 +1,7 @@
-"""The private NATS server speaking MQTT 3.1.1, for machines where mosquitto can't be had.
+"""The files of a private NATS server that speaks MQTT 3.1.1, for machines without mosquitto.
 
-It keeps sessions, retained messages and queues in JetStream, its store on disk. Rights are about NATS subjects, to
-which topics are translated: `a/b` is `a.b`, `+` is `*`, `#` is `>`. docs/brokers.md tells what differs for us.
+It keeps sessions, retained messages and queues in JetStream, its store on disk. Rights are for NATS subjects, to which
+topics are translated: `a/b` is `a.b`, `+` is `*`, `#` is `>`. docs/brokers.md says what differs from mosquitto.
 """
 
 import json
@@ -14,38 +14,38 @@ from shared.messaging.broker.endpoints import LOOPBACK, SavedEndpoint
 from shared.system import files as private
 
 MAX_PAYLOAD = 4 * 1024 * 1024 + 64 * 1024
-"""As mosquitto's message_size_limit, and room for the topic and headers that NATS counts in."""
+"""mosquitto's message_size_limit, plus the topic and headers, which NATS counts too."""
 
 MAX_ACK_PENDING = 1000
-"""Sent, but not acknowledged, for each subscription. A session's subscriptions may sum up to 65,535, and one that
-ends in `#` counts twice."""
+"""Unacknowledged messages per subscription. A session's subscriptions may sum up to 65,535, and one that ends in `#`
+counts twice."""
 
 ACK_WAIT = "10s"
-"""What a client left unacknowledged when it vanished comes again this long after it was sent, not when the client is
-back. So not the default of 30 s; and not much less, or a client that works through 1000 messages gets them twice."""
+"""When a client vanishes, its unacknowledged messages come again this long after they were sent, not when it is back:
+so less than the default of 30 s. With much less, a client that works through 1000 messages would get them twice."""
 
 DELIVERY = "$MQTT.sub.>"
-"""Where the server delivers QoS 1 to a session. Its manual asks for this right; 2.15 no longer needs it."""
+"""The subjects of QoS 1 deliveries to a session. The manual asks for this right; 2.15 does not need it."""
 
 CONNECTIONS = ["MQTT", "MQTT_WS"]
-"""Our users may not speak NATS itself: on the client port nobody can log in."""
+"""Users may not speak the NATS protocol, so nobody can log in on the client port."""
 
 
 def write_files(
-    directory: Path, kept: SavedEndpoint, roles: Sequence[BrokerRole], passwords: Mapping[str, str], name: str
+    directory: Path, saved: SavedEndpoint, roles: Sequence[BrokerRole], passwords: Mapping[str, str], name: str
 ) -> list[str]:
-    """Write all that the server needs into the directory; returns the arguments that start it."""
+    """Write the server's files into the directory; returns the arguments that start it."""
     private.make_directory(directory / "jetstream")
-    private.write(directory / "nats.conf", configuration(directory, kept, roles, passwords, name))
+    private.write(directory / "nats.conf", configuration(directory, saved, roles, passwords, name))
     return ["-c", str(directory / "nats.conf")]
 
 
 def configuration(
-    directory: Path, kept: SavedEndpoint, roles: Iterable[BrokerRole], passwords: Mapping[str, str], name: str
+    directory: Path, saved: SavedEndpoint, roles: Iterable[BrokerRole], passwords: Mapping[str, str], name: str
 ) -> str:
-    """The server's configuration: its format takes JSON, so nothing needs quoting by hand."""
+    """The server's configuration. Its format accepts JSON, which needs no quoting by hand."""
     settings: dict[str, Any] = {
-        # Names the store's consumers: a new name at each start would leave the old ones behind.
+        # The name is part of the store's consumers: another name would leave the old ones behind.
         "server_name": f"muster-{name}",
         # The server insists on a port for NATS clients; -1 takes any free one. There is no monitoring port.
         "listen": f"{LOOPBACK}:-1",
@@ -54,14 +54,14 @@ def configuration(
             "store_dir": str(directory / "jetstream"),
             "max_memory_store": 64 * 1024 * 1024,
             "max_file_store": 1024 * 1024 * 1024,
-            # A killed server loses nothing that it wrote; this bounds what a machine that loses power does.
+            # A killed server loses nothing that it wrote; this limits the loss of a power cut.
             "sync_interval": "5s",
         },
-        "mqtt": {"listen": f"{LOOPBACK}:{kept.port}", "max_ack_pending": MAX_ACK_PENDING, "ack_wait": ACK_WAIT},
+        "mqtt": {"listen": f"{LOOPBACK}:{saved.port}", "max_ack_pending": MAX_ACK_PENDING, "ack_wait": ACK_WAIT},
         "authorization": {"users": [_user(role, passwords[role.name]) for role in roles]},
     }
-    if kept.websocket_port:
-        settings["websocket"] = {"listen": f"{LOOPBACK}:{kept.websocket_port}", "no_tls": True}
+    if saved.websocket_port:
+        settings["websocket"] = {"listen": f"{LOOPBACK}:{saved.websocket_port}", "no_tls": True}
     return json.dumps(settings, indent=2) + "\n"
 
 
@@ -73,7 +73,7 @@ def _user(role: BrokerRole, password: str) -> dict[str, Any]:
         "password": password,
         "allowed_connection_types": CONNECTIONS,
         "permissions": {
-            # An empty list of what is allowed would allow all.
+            # An empty `allow` would allow everything.
             "publish": {"allow": writes} if writes else {"deny": [">"]},
             "subscribe": {"allow": [*reads, DELIVERY]},
         },
@@ -81,7 +81,7 @@ def _user(role: BrokerRole, password: str) -> dict[str, Any]:
 
 
 def subjects(topic: str) -> Iterator[str]:
-    """The NATS subjects that an MQTT topic filter means: two for one that ends in `#`, which includes its parent."""
+    """The NATS subjects of an MQTT topic filter: two for one that ends in `#`, which includes its parent."""
     levels = [_LEVEL.get(level, level.replace(".", "//")) for level in topic.split("/")]
     if levels[-1] == ">" and len(levels) > 1:
         yield ".".join(levels[:-1])

@@ -1,4 +1,4 @@
-"""Makes a private broker ready to start: passwords, rights, configuration and ports, below the fleet's home."""
+"""Prepares the start of a private broker: passwords, rights, configuration and ports, below the fleet's home."""
 
 import random
 import socket
@@ -16,14 +16,14 @@ from shared.messaging.broker.program import BrokerKind, BrokerProgram, find_prog
 from shared.system import files as private
 
 PORTS = range(20000, 32000)
-"""Below the ports that systems hand out to outgoing connections: one of those must not sit on ours after a restart."""
+"""Below the ephemeral ports: an outgoing connection must not take the broker's port while it restarts."""
 
 NO_WEBSOCKET = 0
 
 
 @dataclass(frozen=True)
 class PreparedBroker:
-    """A broker that only needs to be started."""
+    """The command line and the addresses of a broker whose files are written."""
 
     kind: BrokerKind
     argv: list[str]
@@ -39,29 +39,29 @@ def prepare(
     websocket_port: int | None = None,
     program: BrokerProgram | None = None,
 ) -> PreparedBroker:
-    """Write all files of the private broker below `home` and choose its ports, or take those of the last time.
+    """Write the files of the private broker below `home`. Its ports are those of the last time while they are free.
 
-    Call it while no broker runs for this home (services/broker holds the lock): a port in use counts as somebody
-    else's, and another one is chosen. `websocket_port=0` means no such listener.
+    No broker may run for this home (services/broker holds the lock): a port in use counts as another program's.
+    `websocket_port=0` means no such listener.
     """
     _check(space)
     program = program or find_program()
     directory = home.absolute() / "broker"
     private.make_directory(home)
     private.make_directory(directory)
-    kept = _choose(program.kind, endpoints.kept(home), port, websocket_port)
+    saved = _choose(program.kind, endpoints.kept(home), port, websocket_port)
     roles = acl.roles(space)
     known = ensure_credentials(home, [role.name for role in roles])
-    arguments = _WRITE[program.kind](directory, kept, roles, known, space.host)
-    endpoints.keep(home, kept)
-    return PreparedBroker(program.kind, [program.path, *arguments], kept.endpoint, kept.websocket_port)
+    arguments = _WRITE[program.kind](directory, saved, roles, known, space.host)
+    endpoints.keep(home, saved)
+    return PreparedBroker(program.kind, [program.path, *arguments], saved.endpoint, saved.websocket_port)
 
 
 _WRITE = {BrokerKind.MOSQUITTO: mosquitto.write_files, BrokerKind.NATS: nats.write_files}
 
 
 def _check(space: Space) -> None:
-    """Both end up in files that the broker obeys."""
+    """Host and prefix are written into the broker's configuration."""
     if not all(is_id(part) for part in (space.host, *space.prefix.split("/"))):
         raise MusterError(
             f"{space.root!r} can't be the start of a topic: host and prefix are a-z, 0-9, '_' and '-', at most 64 long"
@@ -78,7 +78,7 @@ def _choose(
 
 
 def _port(wanted: int | None, before: int | None, *, taken: int | None) -> int:
-    """The port a person asked for, or else the one of the last time while it is free, or else a new one."""
+    """The port that a person asked for, else that of the last time if it is free, else a random one."""
     if wanted is not None:
         if wanted == taken or not is_free(wanted):
             raise MusterError(f"port {wanted} on {LOOPBACK} is taken by another program; choose another port")
@@ -92,7 +92,7 @@ def _port(wanted: int | None, before: int | None, *, taken: int | None) -> int:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen there now, old connections that linger set aside."""
+    """Whether a server could listen on this port now."""
     with closing(socket.socket()) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""Which broker program this machine has."""
+"""Finds the broker program of this machine."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ FORCE = "MUSTER_BROKER"
 """Environment variable that picks the kind: `mosquitto` or `nats`."""
 
 SYSTEM_DIRECTORIES = ("/usr/sbin", "/usr/local/sbin", "/opt/homebrew/sbin")
-"""Where packages put mosquitto: often missing from an ordinary user's PATH."""
+"""Where packages install mosquitto; often not on a user's PATH."""
 
 
 class BrokerKind(StrEnum):
@@ -29,11 +29,11 @@ class BrokerProgram:
 
 
 class NoBroker(MusterError):
-    """This machine has no broker program that we can start."""
+    """This machine has no broker program."""
 
 
 def find_program(environment: Mapping[str, str] = os.environ) -> BrokerProgram:
-    """The broker program to start: mosquitto when there is one, else the NATS server; or as the environment says."""
+    """The broker program to start: as the environment says, else mosquitto, else the NATS server. Raises NoBroker."""
     kinds = (_forced(environment[FORCE]),) if environment.get(FORCE) else tuple(BrokerKind)
     search = environment.get("PATH", os.defpath)
     for kind in kinds:

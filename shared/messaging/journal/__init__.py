@@ -1,7 +1,7 @@
-"""The host's journal: what was said, what was asked, and how far everybody has read. SQLite, one file per host.
+"""The host's journal, one SQLite file: events, requests, cursors, memory, effects.
 
-A broker's acknowledgement is not durability. An event is in here before it is published, a command before it is
-carried out, and a reader's place moves in the same transaction as what it did.
+A broker's acknowledgement is not durability. An event is in the journal before it is published, a command before it is
+carried out, and a cursor moves in the same transaction as what its service did.
 """
 
 from shared.messaging.journal.database import JournalUnavailable

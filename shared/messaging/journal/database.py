@@ -1,4 +1,4 @@
-"""The SQLite file below the journal: opening, schema, transactions, and errors as sentences."""
+"""The SQLite file of the journal: schema, opening, transactions, and errors for people."""
 
 import os
 import sqlite3
@@ -15,13 +15,13 @@ BUSY_MS = 5_000
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
--- One row per service that speaks: its counters outlive the pruning of its events.
+-- One row per service. Its counters outlive the pruning of its events.
 CREATE TABLE source (
     name       TEXT PRIMARY KEY,
     seq        INTEGER NOT NULL DEFAULT 0,   -- number of its newest event
     published  INTEGER NOT NULL DEFAULT 0,   -- the broker acknowledged everything up to here
     connection INTEGER NOT NULL DEFAULT 0,   -- how often it has connected to a broker
-    listened   REAL NOT NULL DEFAULT 0       -- when it last heard a broker, epoch seconds
+    listened   REAL NOT NULL DEFAULT 0       -- when it was last connected to a working broker, epoch seconds
 ) WITHOUT ROWID;
 
 CREATE TABLE event (
@@ -46,14 +46,14 @@ CREATE TABLE request (
     id       TEXT NOT NULL,
     verb     TEXT NOT NULL,
     payload  BLOB NOT NULL,
-    agent    TEXT,                            -- whom it is about: who looks at this agent should wait
+    agent    TEXT,                            -- whose session it changes: observers must expect changes
     reply_to TEXT NOT NULL,
     asked    REAL NOT NULL,
     expires  REAL NOT NULL,
-    delivery TEXT,                            -- what a broker's redelivery of a command without id is known by
-    answer   BLOB,                            -- the reply; NULL while it is under way
+    delivery TEXT,                            -- identifies a command without id when the broker delivers it again
+    answer   BLOB,                            -- the final reply; NULL while it is open
     answered REAL,
-    waits    BLOB,                            -- while under way: the newest reply, which says what it waits for
+    waits    BLOB,                            -- the newest reply with `final: false`, which says what it waits for
     PRIMARY KEY (owner, id)
 ) WITHOUT ROWID;
 CREATE INDEX request_open ON request (owner, asked) WHERE answer IS NULL;
@@ -66,7 +66,7 @@ CREATE TABLE memory (
     PRIMARY KEY (owner, key)
 ) WITHOUT ROWID;
 
--- What is to be done outside after a commit, at least once: the row goes when it is done.
+-- What is done outside the journal after a commit, at least once. The row goes when it is known to be done.
 CREATE TABLE effect (
     owner   TEXT NOT NULL,
     key     TEXT NOT NULL,
@@ -84,16 +84,16 @@ class JournalUnavailable(Retryable):
 
 
 def _make_private(path: Path) -> None:
-    """Make the file before SQLite would make it readable by all.
+    """Create the file with mode 0600, before SQLite creates it with another.
 
-    One that is there must not be opened here: closing it again would drop the locks that this process has on it.
+    An existing file must not be opened here: closing it would drop the locks that this process has on it.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging. SQLite does not wait here as it does elsewhere while another process does so."""
+    """Switch to write-ahead logging. SQLite's busy timeout does not apply while another process does the same."""
     deadline = time.monotonic() + BUSY_MS / 1000
     while True:
         try:
@@ -123,7 +123,7 @@ class Database:
             connection = sqlite3.connect(self.path, isolation_level=None, timeout=BUSY_MS / 1000)
             connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             _use_wal(connection)
-            # Published events must not be forgotten by a power cut: their numbers would be used again.
+            # A power cut must not lose published events: their numbers would be used again.
             connection.execute("PRAGMA synchronous = FULL")
             self._create(connection)
         except sqlite3.OperationalError as error:
@@ -152,7 +152,7 @@ class Database:
             )
 
     def vanished(self) -> bool:
-        """Whether the file was removed or replaced below us: what we write would go nowhere."""
+        """Whether the file was removed or replaced: what is written here would be lost."""
         try:
             return self.path.stat().st_ino != self._inode
         except FileNotFoundError:
@@ -160,6 +160,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, with SQLite's errors as JournalUnavailable."""
         try:
             yield self._connection
         except sqlite3.Error as error:
@@ -167,7 +168,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it, or nothing."""
+        """One transaction: committed at the end, rolled back on any error."""
         with self.reading() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:

@@ -1,4 +1,4 @@
-"""The journal as one service uses it: its own events out, everybody's events in, its memory."""
+"""One service's view of the journal: its transactions, all events, cursors, memory and effects."""
 
 import json
 import sqlite3
@@ -11,14 +11,14 @@ from typing import Any
 from shared.contract.ids import Epoch
 from shared.messaging.journal.database import Database
 from shared.messaging.journal.memory import keeps
-from shared.messaging.journal.requests import Request, Requests, put
+from shared.messaging.journal.requests import Request, Requests, insert_requests
 
-PAGE = 1_000
+ENTRIES_PER_PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One event as it is in the journal and on the wire."""
+    """One event as it is stored and published. `source` is a service of this host, `at` epoch seconds."""
 
     source: str
     seq: int
@@ -29,7 +29,7 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a turn wants done after its commit."""
+    """What is done after a commit. `key` is unique within a service."""
 
     kind: str
     key: str
@@ -37,14 +37,14 @@ class Effect:
 
 
 class Transaction:
-    """What belongs together: events told, places moved, requests answered, things remembered."""
+    """The writes of one turn: events, cursors, memory, requests and effects. `Journal.transaction` commits them."""
 
     def __init__(self, connection: sqlite3.Connection, service: str) -> None:
         self._connection = connection
         self._service = service
 
     def append(self, build: list[Callable[[int], tuple[str, bytes]]], at: float) -> list[JournalEntry]:
-        """Write events. Each is built from its number, since the number is part of what is published."""
+        """Write events. Each function gets its event's number and returns topic and payload, which hold the number."""
         (last,) = self._connection.execute("SELECT seq FROM source WHERE name = ?", (self._service,)).fetchone()
         entries = [JournalEntry(self._service, seq, at, *make(seq)) for seq, make in enumerate(build, start=last + 1)]
         rows = [(entry.source, entry.seq, entry.at, entry.topic, entry.payload) for entry in entries]
@@ -59,7 +59,7 @@ class Transaction:
         )
 
     def remember(self, key: str, value: Any) -> None:
-        """Keep a JSON value over restarts; None forgets it."""
+        """Store a JSON value of the service's memory; None removes it."""
         if value is None:
             self._connection.execute("DELETE FROM memory WHERE owner = ? AND key = ?", (self._service, key))
             return
@@ -68,27 +68,29 @@ class Transaction:
             (self._service, key, json.dumps(value)),
         )
 
-    def want(self, effect: Effect) -> None:
+    def add_effect(self, effect: Effect) -> None:
+        """Store an effect. One with the same key that is not done yet stays as it is."""
         self._connection.execute(
             "INSERT OR IGNORE INTO effect VALUES (?, ?, ?, ?)",
             (self._service, effect.key, effect.kind, json.dumps(effect.payload)),
         )
 
-    def settle(self, effect: Effect) -> None:
+    def remove_effect(self, effect: Effect) -> None:
         self._connection.execute("DELETE FROM effect WHERE owner = ? AND key = ?", (self._service, effect.key))
 
     def answer(self, request_id: str, payload: bytes, at: float) -> None:
+        """Store the final reply to a request of this service. The first one counts."""
         self._connection.execute(
             "UPDATE request SET answer = ?, answered = ? WHERE owner = ? AND id = ? AND answer IS NULL",
             (payload, at, self._service, request_id),
         )
 
     def ask(self, request: Request, owner: str) -> None:
-        """Put a command in line for another service."""
-        put(self._connection, [request], owner)
+        """Store a command to another service."""
+        insert_requests(self._connection, [request], owner)
 
-    def hold(self, request_id: str, payload: bytes, expires: float) -> None:
-        """Take a request in hand: what it waits for, and until when."""
+    def defer(self, request_id: str, payload: bytes, expires: float) -> None:
+        """Store the reply that says what an open request waits for, and when it expires."""
         self._connection.execute(
             "UPDATE request SET waits = ?, expires = ? WHERE owner = ? AND id = ? AND answer IS NULL",
             (payload, expires, self._service, request_id),
@@ -96,7 +98,11 @@ class Transaction:
 
 
 class Journal:
-    """One service's view. For one thread."""
+    """One service's view of the host's journal. For one thread; other processes use the same file at the same time.
+
+    Reads see what is committed. Writes go through `transaction`, or are small transactions of their own. Every method
+    raises JournalUnavailable when SQLite fails.
+    """
 
     def __init__(self, path: Path, service: str) -> None:
         self.service = service
@@ -112,23 +118,27 @@ class Journal:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
+        """One transaction: committed at the end of the block, rolled back on any error."""
         with self.database.writing() as connection:
             yield Transaction(connection, self.service)
 
     # --- events ---
 
     def last_seq(self) -> int:
+        """The number of this service's last event; 0 before the first."""
         return self.newest(self.service)
 
     def newest(self, source: str) -> int:
-        """The number of a source's last event."""
+        """The number of a source's last event; 0 before the first."""
         return int(self._one("SELECT coalesce(max(seq), 0) FROM source WHERE name = ?", source))
 
     def sources(self) -> list[str]:
+        """The services that have used this journal."""
         with self.database.reading() as connection:
             return [name for (name,) in connection.execute("SELECT name FROM source ORDER BY name")]
 
-    def entries(self, source: str, after: int, limit: int = PAGE) -> list[JournalEntry]:
+    def entries(self, source: str, after: int, limit: int = ENTRIES_PER_PAGE) -> list[JournalEntry]:
+        """The next events of a source after a number, oldest first."""
         with self.database.reading() as connection:
             rows = connection.execute(
                 "SELECT source, seq, at, topic, payload FROM event WHERE source = ? AND seq > ? ORDER BY seq LIMIT ?",
@@ -137,7 +147,7 @@ class Journal:
             return [JournalEntry(*row) for row in rows]
 
     def entries_since(self, at: float, limit: int) -> list[JournalEntry]:
-        """The newest events of all sources since a time, oldest first: for people."""
+        """The newest events of all sources since a time, oldest first."""
         with self.database.reading() as connection:
             rows = connection.execute(
                 "SELECT source, seq, at, topic, payload FROM event WHERE at >= ? ORDER BY at DESC, seq DESC LIMIT ?",
@@ -146,10 +156,11 @@ class Journal:
         return [JournalEntry(*row) for row in reversed(rows)]
 
     def seq_before(self, at: float) -> int:
-        """The number of this service's last event told before a time."""
+        """The number of this service's last event before a time."""
         return int(self._one("SELECT coalesce(max(seq), 0) FROM event WHERE source = ? AND at < ?", self.service, at))
 
     def published(self) -> int:
+        """The number up to which the broker has acknowledged this service's events."""
         return int(self._one("SELECT published FROM source WHERE name = ?", self.service))
 
     def note_published(self, seq: int) -> None:
@@ -157,7 +168,7 @@ class Journal:
             connection.execute("UPDATE source SET published = ? WHERE name = ?", (seq, self.service))
 
     def prune(self, before: float) -> None:
-        """Forget this service's events and answers from before a time, save those that were never published."""
+        """Delete this service's events and answered requests from before a time; unpublished events stay."""
         with self.database.writing() as connection:
             connection.execute(
                 "DELETE FROM event WHERE source = ?1 AND at < ?2"
@@ -166,15 +177,16 @@ class Journal:
             )
             connection.execute("DELETE FROM request WHERE owner = ? AND answered < ?", (self.service, before))
 
-    # --- places and memory ---
+    # --- cursors, memory, effects ---
 
     def cursors(self) -> dict[tuple[str, str], int]:
+        """How far this service has read, by source (`/<host>/<service>`) and epoch."""
         with self.database.reading() as connection:
             rows = connection.execute("SELECT source, epoch, seq FROM cursor WHERE reader = ?", (self.service,))
             return {(source, epoch): seq for source, epoch, seq in rows}
 
     def place_of(self, reader: str, source: str) -> int:
-        """How far a reader has come in what a source has told, in this journal's epoch."""
+        """How far a service has read a source (`/<host>/<service>`) of this epoch."""
         with self.database.reading() as connection:
             row = connection.execute(
                 "SELECT seq FROM cursor WHERE reader = ? AND source = ? AND epoch = ?", (reader, source, self.epoch)
@@ -182,7 +194,7 @@ class Journal:
         return row[0] if row else 0
 
     def has_told(self, service: str, topic: str, after: int) -> bool:
-        """Whether a service of this host has told something on a topic, behind a place."""
+        """Whether a service has written an event for a topic after a number."""
         with self.database.reading() as connection:
             row = connection.execute(
                 "SELECT 1 FROM event WHERE source = ? AND seq > ? AND topic = ? LIMIT 1", (service, after, topic)
@@ -190,31 +202,32 @@ class Journal:
         return row is not None
 
     def memory(self, of: str | None = None) -> Mapping[str, Any]:
-        """What this service keeps over its restarts, or another one does."""
+        """All memory values of this service, or of another one, by key."""
         with self.database.reading() as connection:
             rows = connection.execute("SELECT key, value FROM memory WHERE owner = ?", (of or self.service,))
             return {key: json.loads(value) for key, value in rows}
 
     def effects(self) -> list[Effect]:
-        """What this service wanted done and does not know to be done."""
+        """The effects of this service that are not known to be done."""
         with self.database.reading() as connection:
             rows = connection.execute("SELECT kind, key, payload FROM effect WHERE owner = ?", (self.service,))
             return [Effect(kind, key, json.loads(payload)) for kind, key, payload in rows]
 
     def keeps(self, of: str, prefix: str, field: str) -> bool:
-        """Whether a service keeps, under a key that begins so, anything that has this field; its memory is not read."""
+        """Whether a service has a memory record with this field, under a key with this prefix; loads no record."""
         with self.database.reading() as connection:
             return keeps(connection, of, prefix, field)
 
     # --- connections ---
 
     def next_connection(self) -> int:
+        """Count one more connection of this service; returns its number."""
         with self.database.writing() as connection:
             connection.execute("UPDATE source SET connection = connection + 1 WHERE name = ?", (self.service,))
         return int(self._one("SELECT connection FROM source WHERE name = ?", self.service))
 
     def listened(self) -> float:
-        """When this service last heard a broker."""
+        """When this service was last connected to a working broker, in epoch seconds."""
         return float(self._one("SELECT listened FROM source WHERE name = ?", self.service))
 
     def note_listened(self, at: float) -> None:

@@ -1,4 +1,4 @@
-"""One question to what a service keeps, without reading all of it."""
+"""One query on the memory of a service, without reading all of it."""
 
 import json
 import sqlite3
@@ -10,7 +10,7 @@ from shared.messaging.journal.database import JournalUnavailable
 
 
 def keeps(connection: sqlite3.Connection, of: str, prefix: str, field: str) -> bool:
-    """Whether a service keeps, under a key that begins so, anything that has this field."""
+    """Whether a service has a memory record with this field, under a key with this prefix."""
     row = connection.execute(
         "SELECT 1 FROM memory WHERE owner = ?1 AND key >= ?2 AND substr(key, 1, length(?2)) = ?2"
         " AND CASE WHEN instr(value, ?3) THEN json_type(value, ?4) IS NOT NULL END LIMIT 1",
@@ -20,8 +20,8 @@ def keeps(connection: sqlite3.Connection, of: str, prefix: str, field: str) -> b
 
 
 def peek(path: Path, of: str, prefix: str, field: str) -> bool:
-    """The same, for who only looks: nothing is written, and nobody who writes is waited for."""
-    # Where nobody is at work in it, SQLite would leave two files beside it even for a reader.
+    """The same, read only: it writes nothing and waits for no writer. Raises JournalUnavailable."""
+    # Without a writer, even a reader would make SQLite leave two files beside the journal.
     how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True)) as connection:

@@ -1,7 +1,7 @@
-"""Commands in the journal: asked, under way, answered. The same id acts once and is answered again.
+"""Commands in the journal, from their arrival to their reply. The same id acts once and gets the same reply again.
 
-A command is here before its owner carries it out, so it survives the owner; the CLI writes it here itself when no
-broker answers. Others look here to learn that somebody is just busy with an agent.
+A command is stored before its owner carries it out, so it survives the owner. Without a broker, the CLI and other
+services store it here themselves. Observers learn here that a command about an agent is open.
 """
 
 import sqlite3
@@ -14,7 +14,7 @@ from shared.messaging.journal.database import Database
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A command on its way to its owner."""
+    """A command to one service. Times are epoch seconds."""
 
     id: str
     verb: str
@@ -25,13 +25,13 @@ class Request:
     agent: str | None = None
     delivery: str | None = None
     command: Command | None = field(default=None, compare=False, repr=False)
-    """The same as it was read from the payload, where that was just done; not stored."""
+    """The parsed payload, right after the intake; not stored."""
 
 
 _COLUMNS = "id, verb, payload, reply_to, asked, expires, agent, delivery"
 
 
-def put(connection: sqlite3.Connection, requests: list[Request], owner: str) -> None:
+def insert_requests(connection: sqlite3.Connection, requests: list[Request], owner: str) -> None:
     connection.executemany(
         f"INSERT OR IGNORE INTO request (owner, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
         [(owner, r.id, r.verb, r.payload, r.reply_to, r.asked, r.expires, r.agent, r.delivery) for r in requests],
@@ -39,43 +39,41 @@ def put(connection: sqlite3.Connection, requests: list[Request], owner: str) -> 
 
 
 class Requests:
+    """The requests of one service, and those that it sends: `owner` is the service that carries one out."""
+
     def __init__(self, database: Database, service: str) -> None:
         self._database = database
         self._service = service
 
     def accept(self, requests: list[Request], owner: str | None = None) -> None:
-        """Put commands in line for their owner. One that is there already, by id, stays as it is."""
+        """Store commands. One that is stored already, by id, stays as it is."""
         with self._database.writing() as connection:
-            put(connection, requests, owner or self._service)
+            insert_requests(connection, requests, owner or self._service)
 
     def open(self) -> list[Request]:
-        """What this service was asked and has not answered, oldest first."""
-        return self._select("owner = ? AND answer IS NULL ORDER BY asked, id", self._service)
+        """The requests of this service without a final reply, oldest first."""
+        with self._database.reading() as connection:
+            query = f"SELECT {_COLUMNS} FROM request WHERE owner = ? AND answer IS NULL ORDER BY asked, id"  # noqa: S608
+            return [Request(*row) for row in connection.execute(query, (self._service,))]
 
     def waiting(self) -> bool:
-        with self._database.reading() as connection:
-            row = connection.execute(
-                "SELECT 1 FROM request WHERE owner = ? AND answer IS NULL", (self._service,)
-            ).fetchone()
-        return row is not None
+        """Whether this service has open requests."""
+        return self._first("SELECT 1 FROM request WHERE owner = ? AND answer IS NULL", self._service) is not None
 
     def answer_to(self, request_id: str, owner: str | None = None) -> bytes | None:
-        with self._database.reading() as connection:
-            row = connection.execute(
-                "SELECT answer FROM request WHERE owner = ? AND id = ?", (owner or self._service, request_id)
-            ).fetchone()
+        """The final reply; None while there is none."""
+        query = "SELECT answer FROM request WHERE owner = ? AND id = ?"
+        row = self._first(query, owner or self._service, request_id)
         return row[0] if row else None
 
     def waits_for(self, request_id: str, owner: str | None = None) -> bytes | None:
-        """The newest reply to a request that is still under way."""
-        with self._database.reading() as connection:
-            row = connection.execute(
-                "SELECT waits FROM request WHERE owner = ? AND id = ?", (owner or self._service, request_id)
-            ).fetchone()
+        """The newest reply that says what a request waits for."""
+        query = "SELECT waits FROM request WHERE owner = ? AND id = ?"
+        row = self._first(query, owner or self._service, request_id)
         return row[0] if row else None
 
     def answers_since(self, at: float) -> list[tuple[str, bytes]]:
-        """Topic and payload of the replies given since a time: a broker that died may have swallowed them."""
+        """Topic and payload of the final replies since a time: a broker that died may have lost them."""
         with self._database.reading() as connection:
             return connection.execute(
                 "SELECT reply_to, answer FROM request WHERE owner = ? AND answered >= ? ORDER BY answered",
@@ -83,28 +81,21 @@ class Requests:
             ).fetchall()
 
     def redelivered(self, delivery: str, since: float) -> bool:
-        """Whether a command without an id came before, and the broker only brings it again."""
-        with self._database.reading() as connection:
-            row = connection.execute(
-                "SELECT 1 FROM request WHERE owner = ? AND delivery = ? AND asked >= ?",
-                (self._service, delivery, since),
-            ).fetchone()
-        return row is not None
+        """Whether the same delivery of a command without an id was stored before."""
+        query = "SELECT 1 FROM request WHERE owner = ? AND delivery = ? AND asked >= ?"
+        return self._first(query, self._service, delivery, since) is not None
 
     def open_about(self, agent: str, now: float) -> bool:
-        """Whether somebody is busy with this agent: a command that has not expired is not answered yet."""
-        return self._any_about(agent, "answer IS NULL AND expires > ?", now)
+        """Whether a command that changes this agent's session is open and has not expired, at any service."""
+        query = "SELECT 1 FROM request WHERE agent IN (?, '*') AND answer IS NULL AND expires > ? LIMIT 1"
+        return self._first(query, agent, now) is not None
 
     def answered_about(self, agent: str, since: float, until: float) -> bool:
-        """Whether somebody was busy with this agent and said so at that time."""
-        return self._any_about(agent, "answered BETWEEN ? AND ?", since, until)
+        """Whether such a command was answered in this interval."""
+        query = "SELECT 1 FROM request WHERE agent IN (?, '*') AND answered BETWEEN ? AND ? LIMIT 1"
+        return self._first(query, agent, since, until) is not None
 
-    def _any_about(self, agent: str, where: str, *values: float) -> bool:
+    def _first(self, query: str, *values: Any) -> tuple[Any, ...] | None:
         with self._database.reading() as connection:
-            query = f"SELECT 1 FROM request WHERE agent IN (?, '*') AND {where} LIMIT 1"  # noqa: S608
-            return connection.execute(query, (agent, *values)).fetchone() is not None
-
-    def _select(self, where: str, *values: Any) -> list[Request]:
-        with self._database.reading() as connection:
-            rows = connection.execute(f"SELECT {_COLUMNS} FROM request WHERE {where}", values)  # noqa: S608
-            return [Request(*row) for row in rows]
+            row: tuple[Any, ...] | None = connection.execute(query, values).fetchone()
+            return row

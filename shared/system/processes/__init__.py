@@ -1,8 +1,4 @@
-"""The processes of this machine: one look at all of them, and which agent runs in the tree below a pane.
-
-The look itself reads one small file a process. What a process was started with is read only for those that are asked
-about, and only as long as they are still the ones that were seen.
-"""
+"""The processes of this machine. Listing them reads one small file each; details are read on request."""
 
 from shared.system.processes.process import (
     OpenFile,
@@ -12,7 +8,6 @@ from shared.system.processes.process import (
     environment_of,
     is_general,
     is_there,
-    open_files_of,
     opened_by,
 )
 from shared.system.processes.table import Processes, end_marked
@@ -27,6 +22,5 @@ __all__ = [
     "environment_of",
     "is_general",
     "is_there",
-    "open_files_of",
     "opened_by",
 ]

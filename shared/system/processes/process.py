@@ -1,7 +1,7 @@
-"""One process: how the system lists it, what it is called, what it was started with and what it holds open.
+"""One process: its names, arguments, environment and open files.
 
-The list takes one small file per process on Linux, psutil elsewhere. Details of a process that has ended, or that
-belongs to another user, are empty; nothing here raises for them.
+The list is read from one small file per process on Linux, by psutil elsewhere. Details of a process that has ended, or
+that belongs to another user, are empty; nothing here raises for them.
 """
 
 import os
@@ -22,7 +22,7 @@ GONE = b"ZX"
 
 @dataclass(frozen=True)
 class Process:
-    """A process as it was seen. `pid` and `started` together are never those of another one."""
+    """A process as it was listed. `pid` and `started` together identify it."""
 
     pid: int
     parent: int
@@ -30,18 +30,18 @@ class Process:
     started: float
     """Seconds since 1970."""
     ticks: int | None = None
-    """When it started as Linux counts it, field 22 of its `stat`: exact, and what some agents write down."""
+    """When it started, in Linux's own unit (field 22 of its `stat`): exact, and some agents store it."""
 
 
 def all_processes() -> Iterator[Process]:
-    """All that run at this moment; what has ended and is still listed does not."""
+    """All processes that run now; zombies are left out."""
     for pid in psutil.pids():
         if (process := _seen(pid)) is not None:
             yield process
 
 
 def is_there(process: Process) -> bool:
-    """Whether it still runs. It may run another program by now."""
+    """Whether it still runs, though maybe another program."""
     now = _seen(process.pid)
     return now is not None and (now.ticks, now.started) == (process.ticks, process.started)
 
@@ -74,9 +74,9 @@ def _by_stat(pid: int) -> Process | None:
 
 @cache
 def _boot() -> float:
-    """When the machine started, by the clock as it is now: the kernel's own word for it is up to a second off.
+    """When the machine started, by the current clock: the kernel's own value is up to a second off.
 
-    Asked once, so that a process has the same start in every look though the clock may be put right.
+    Read once, so that a process keeps its start time though the clock may be adjusted.
     """
     try:
         return round(time.time() - time.clock_gettime(time.CLOCK_BOOTTIME), 2)
@@ -102,19 +102,19 @@ RUNS_SCRIPTS = ("python", "pypy", "node", "bun", "deno", "ruby", "perl", "bash",
 STARTS_OTHERS = ("env", "npx", "npm", "pnpm", "yarn", "uv", "uvx", "pipx", "tmux", "screen", "sudo", "doas", "ssh")
 KEEPS_OTHERS = ("timeout", "nohup", "nice", "script", "docker", "podman", "login", "busybox", "mosh", "setsid", "su")
 GENERAL = frozenset((*RUNS_SCRIPTS, *STARTS_OTHERS, *KEEPS_OTHERS))
-"""Programs whose name says nothing of what runs in them."""
+"""Programs whose name does not say what runs in them."""
 
 
 def is_general(program: str) -> bool:
-    """Whether a program is an interpreter, a shell or a starter of others: `python3.11` is, too."""
+    """Whether a program is an interpreter, a shell or a launcher, also with a version: `python3.11`."""
     return program.rstrip("0123456789.-") in GENERAL
 
 
 def called(arguments: Sequence[str]) -> Iterator[str]:
-    """The names of a program and of the script that it runs. A word after any other program is only its argument."""
+    """The names of a program and, if it is an interpreter, of the script that it runs."""
     if not arguments:
         return
-    program = PurePath(arguments[0].lstrip("-")).name  # a login shell's begins with a dash
+    program = PurePath(arguments[0].lstrip("-")).name  # that of a login shell begins with a dash
     yield program
     if program.rstrip("0123456789.-") not in RUNS_SCRIPTS:
         return
@@ -134,7 +134,7 @@ T = TypeVar("T")
 
 
 class OpenFile(NamedTuple):
-    """A file that a process holds open, and where in it the process is: after what it wrote last, if it only writes."""
+    """An open file of a process, and its position there: the end of its last write, if it only writes."""
 
     path: Path
     position: int | None = None
@@ -145,7 +145,7 @@ def arguments_of(process: Process) -> Sequence[str]:
 
 
 def environment_of(process: Process) -> Mapping[str, str]:
-    """The variables that it was started with; none if it is gone or not ours to see."""
+    """The variables that it was started with."""
     return _ask(process, psutil.Process.environ, {})
 
 
@@ -154,13 +154,8 @@ def cwd_of(process: Process) -> Path | None:
     return Path(found) if found else None
 
 
-def open_files_of(process: Process) -> list[Path]:
-    """The regular files that it holds open, each as often as it does."""
-    return [file.path for file in opened_by(process)]
-
-
 def opened_by(process: Process, *suffixes: str) -> list[OpenFile]:
-    """The same with the position in each; only those whose names end so, if endings are given: it costs less."""
+    """The regular files that it has open, each as often as it does; with suffixes, only files whose names end so."""
 
     def wanted(path: str) -> bool:
         return path.endswith(suffixes) if suffixes else True
@@ -172,7 +167,7 @@ def _open_files(about: psutil.Process, wanted: Callable[[str], bool]) -> Iterato
     if not psutil.LINUX:
         yield from (OpenFile(Path(file.path)) for file in about.open_files() if wanted(file.path))
         return
-    # psutil asks several questions about every file, and an agent may hold a hundred.
+    # psutil makes several system calls for every file, and an agent may have a hundred.
     with os.scandir(f"/proc/{about.pid}/fd") as entries:
         for entry in entries:
             with suppress(OSError):
@@ -182,13 +177,13 @@ def _open_files(about: psutil.Process, wanted: Callable[[str], bool]) -> Iterato
 
 
 def _position(pid: int, number: str) -> int | None:
-    """`pos:` and a number begin what the kernel tells of an open file."""
+    """From the kernel's `fdinfo`, which begins with `pos:` and a number."""
     words = Path(f"/proc/{pid}/fdinfo/{number}").read_text().split()
     return int(words[1]) if words[:1] == ["pos:"] and words[1].isdigit() else None
 
 
 def _ask(process: Process, question: Callable[[psutil.Process], T], otherwise: T) -> T:
-    """An answer that is surely about this process: its number may be another's by now."""
+    """A detail of this very process, not of another that got its pid."""
     try:
         answer = question(psutil.Process(process.pid))
     except (psutil.Error, OSError, ValueError):

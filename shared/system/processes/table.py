@@ -1,6 +1,6 @@
-"""All processes of this machine at one moment: their tree, and their details as far as somebody asks.
+"""All processes of this machine at one moment, as a tree, with details on request.
 
-Processes that Muster starts can be marked by a variable, so that a service that was killed finds and ends them later.
+Processes that Muster starts can be marked by a variable, so that a restarted service finds and ends them.
 """
 
 import os
@@ -22,7 +22,7 @@ from shared.system.processes.process import (
 
 
 class Processes:
-    """One look: all that ran at one moment. Details are read once, when somebody first asks for them."""
+    """The processes that ran at one moment. Details are read on first use, and kept."""
 
     def __init__(self, seen: Iterable[Process]) -> None:
         self._seen = {process.pid: process for process in seen}
@@ -43,24 +43,24 @@ class Processes:
         return self._seen.get(pid)
 
     def below(self, pid: int) -> list[Process]:
-        """The process and all below it, parents first; nothing if it is gone."""
+        """The process and its descendants, parents first; [] if it is gone."""
         top = self._seen.get(pid)
         found = [top] if top is not None else []
         known = {pid}
-        for parent in found:  # which grows as it goes
+        for parent in found:  # it grows meanwhile
             for child in self._children.get(parent.pid, ()):
-                # One that is older than its parent was the child of an earlier process of that number.
+                # A child that is older than its parent belongs to an earlier process with that pid.
                 if child.pid not in known and child.started >= parent.started:
                     known.add(child.pid)
                     found.append(child)
         return found
 
     def names(self, process: Process) -> set[str]:
-        """What may be called its name: the kernel's for it, its program's, and its script's if it runs one."""
+        """Its possible names: the kernel's, its program's, and that of the script that it runs."""
         return {process.name, *called(self.arguments(process))}
 
     def arguments(self, process: Process) -> Sequence[str]:
-        """Its command line; nothing if it is gone or not ours to see."""
+        """Its command line."""
         if process.pid not in self._arguments:
             self._arguments[process.pid] = arguments_of(process)
         return self._arguments[process.pid]
@@ -75,15 +75,15 @@ class Processes:
         return cwd_of(process)
 
     def open_files(self, process: Process, *suffixes: str) -> list[OpenFile]:
-        """The files that it holds open, or those of them whose names end so."""
+        """Its open files, or those whose names end so."""
         return opened_by(process, *suffixes)
 
 
 def end_marked(variable: str, directory: Path, named: str = "") -> None:
-    """End all that has a variable which names this directory, or one in it.
+    """Kill all processes whose variable names this directory, or one in it.
 
-    Where a name is given, only programs whose names begin so, each with its group: what such a program left running for
-    others (a shared ssh connection, say) stays.
+    With `named`, only programs whose names begin so, each with its process group: what such a program left running for
+    others, a shared ssh connection for example, stays.
     """
     for process in Processes.look():
         if process.pid == os.getpid() or not process.name.startswith(named):

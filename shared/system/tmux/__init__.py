@@ -1,4 +1,4 @@
-"""The only package that runs tmux. One control-mode connection, exact targets, and no answer never reads as none."""
+"""tmux: the only package that runs it. Start with `client`."""
 
 from shared.system.tmux.client import Tmux
 from shared.system.tmux.control import TmuxAnswer

@@ -1,9 +1,9 @@
-"""Keeps Muster's own processes from changing a tmux server in the moment in which one of them connects to it.
+"""Keeps Muster's processes from changing a tmux server while one of them connects to it.
 
-tmux (measured with 3.3a, mended only in 2026) dies of a session that is created, ended or renamed, or of a client that
-leaves, while a control client is still introducing itself: it writes the news to a client that is not set up yet,
-and every session is lost. An introduction takes a few milliseconds, longer on a busy machine. So whoever connects
-waits until no change is under way and lets none begin. What people do by hand at that very moment is beyond this.
+tmux (measured with 3.3a, fixed only in 2026) crashes if a session is created, ended or renamed, or a client detaches,
+while a control client is attaching: it notifies a client that is not set up yet, and every session is lost. Attaching
+takes a few milliseconds, longer on a busy machine. So connecting waits until no change is under way, and lets none
+begin. Changes that people make by hand are not covered.
 """
 
 import fcntl
@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Past this the risk is taken: a fleet that waits for ever helps nobody.
 PATIENCE_S = 2.0
+"""After this it goes on without the lock: a fleet must not wait forever."""
 PAUSE_S = 0.001
 
 
 class ChangeLock:
-    """A lock that is shared by those who change sessions and held alone by one who connects.
+    """A lock that changes of sessions share, and that connecting holds alone.
 
-    The kernel drops it with its holder. It is on the directory of tmux's sockets, so that it leaves no file behind.
+    It is on the directory of tmux's sockets, so it leaves no file behind. The kernel releases it with its process.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -35,7 +35,7 @@ class ChangeLock:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        # Change after change would leave no gap for those who wait to connect.
+        # A pause between changes lets waiting processes connect.
         time.sleep(max(0.0, self._changed_at + 2 * PAUSE_S - time.monotonic()))
         with self._held(fcntl.LOCK_SH):
             yield
@@ -46,7 +46,7 @@ class ChangeLock:
         try:
             descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError:
-            yield  # no directory, so there is no server yet, and none to spare
+            yield  # without the directory there is no server yet
             return
         try:
             _lock(descriptor, kind)
@@ -65,7 +65,7 @@ def _lock(descriptor: int, kind: int) -> None:
 
 
 def directory_of(socket: str) -> Path:
-    """Where tmux keeps the socket of this name, or of this path if it has a slash."""
+    """The directory of the socket with this name, or with this path if it has a slash."""
     if "/" in socket:
         return Path(socket).absolute().parent
     return Path(os.environ.get("TMUX_TMPDIR") or "/tmp") / f"tmux-{os.getuid()}"  # noqa: S108  as tmux itself does

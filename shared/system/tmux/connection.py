@@ -1,6 +1,6 @@
-"""One control client of tmux and the thread that reads from it: questions in, answers and wakes out.
+"""One running control client of tmux, and the thread that reads from it: commands in, answers and notifications out.
 
-`client` starts the client and decides what an ended connection means; here nothing is started or decided.
+`server_link` starts the client and decides what an ended connection means.
 """
 
 import logging
@@ -18,16 +18,16 @@ from shared.system.tmux.control import Block, CommandLine, Framer, Garbled, Noti
 
 log = logging.getLogger(__name__)
 
-# A client whose connection is closed is on its way out; past this it is helped.
 LEAVE_S = 1.0
+"""How long a client may take to end after its input was closed; then it is killed."""
 
 
 class Connection:
-    """Used until it ends, and never again. `client` must run on the other end of `ours` and have stderr piped."""
+    """A connection from its start to its end. `client` must run on the other end of `ours`, with stderr piped."""
 
     def __init__(self, client: subprocess.Popen[bytes], ours: socket.socket, on_change: Callable[[], None]) -> None:
         self.ended = threading.Event()
-        self._said = ""
+        self._end_reason = ""
         self._client = client
         self._socket = ours
         self._on_change = on_change
@@ -37,11 +37,11 @@ class Connection:
         self._reader.start()
 
     def ask(self, lines: Sequence[CommandLine], deadline: float, *, closely: bool = True) -> list[TmuxAnswer]:
-        """Ask everything in one go. Raises TimeoutError, ConnectionError or Garbled; then it must be closed.
+        """Put commands in one batch. Raises TimeoutError, ConnectionError or Garbled; then it must be closed.
 
-        A screen may show frames that it has guessed, to pass for the answer to another question. So a word that it
-        can't know is asked for behind every question, and has to come back alone. Not `closely`, it is asked for
-        only once, at the end, which takes half the time: then a forged answer holds an end that it has swallowed.
+        A screen may show forged frames, which would pass for the answer to the next command. So a random word is asked
+        for after every command, and must come back alone. Without `closely` it is asked for once, at the end, which
+        takes half the time; then a forged answer shows a `%end` or `%error` line in its text.
         """
         word = secrets.token_hex(8)
         ask_for_word = line(("display-message", "-p", word)).text
@@ -61,7 +61,7 @@ class Connection:
         return answers
 
     def close(self, patience_s: float = LEAVE_S) -> None:
-        """End it without telling anybody."""
+        """End it, without calling `on_change`."""
         self._closing = True
         self._shut(socket.SHUT_WR)
         self._reader.join(patience_s)
@@ -90,7 +90,7 @@ class Connection:
             except queue.Empty:
                 raise TimeoutError from None
             if arrived is None:
-                raise ConnectionError(self._said)
+                raise ConnectionError(self._end_reason)
             blocks.extend(reversed(arrived))
         return blocks.pop()
 
@@ -100,17 +100,17 @@ class Connection:
             while data := self._socket.recv(1 << 17):
                 self._sort(list(framer.feed(data)))
         except Garbled as error:
-            self._said = str(error)
+            self._end_reason = str(error)
             self._client.kill()
         except OSError:
-            pass  # an end like any other: a client that leaves without having read resets the connection
+            pass  # a client that ends without having read everything resets the connection
         self._end()
 
     def _sort(self, arrived: Sequence[Block | Notification]) -> None:
         if answers := [one for one in arrived if isinstance(one, Block) and one.asked]:
             self._answers.put(answers)
         if any(isinstance(one, Notification) and one.is_change for one in arrived):
-            self._tell()
+            self._notify()
 
     def _end(self) -> None:
         try:
@@ -118,19 +118,19 @@ class Connection:
         except subprocess.TimeoutExpired:
             self._client.kill()
             _, errors = self._client.communicate()
-        self._said = self._said or errors.decode("utf-8", "replace").strip()
+        self._end_reason = self._end_reason or errors.decode("utf-8", "replace").strip()
         self._socket.close()
         self.ended.set()
         self._answers.put(None)
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._closing:
             return
         try:
             self._on_change()
         except Exception:
-            # A reader that died of its listener would leave a connection that looks alive and is deaf.
+            # The reader must survive a failing callback: without it the connection would look alive.
             log.exception("on_change failed")
 
 

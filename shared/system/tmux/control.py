@@ -1,7 +1,6 @@
-"""The words of tmux's control mode, without any I/O.
+"""The format of tmux's control mode: targets, quoting, command lines, and the frames of answers. Pure.
 
-`client` writes lines made here to a control client and feeds what comes back to a `Framer`. Everything in
-this module is pure, so that quoting and framing can be tested against every text a screen may show.
+`server_link` puts command lines made here to a control client, and `connection` feeds its output to a `Framer`.
 """
 
 import re
@@ -9,10 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+NAME = re.compile(r"[A-Za-z0-9_-]+")
+DIGITS = re.compile(r"[0-9]+")
+SESSION, PANE = "$", "%"
+
 SAFE = re.compile(r"[A-Za-z0-9_/@.,-]+")
 ESCAPED = re.compile(rb'[^ -~]|["\\$~]')
 
-# Of what a control client is told, these say nothing about which sessions exist or what runs in them.
+# Notifications that say nothing about which sessions exist or what runs in them.
 NO_CHANGE = frozenset(
     (
         *(b"%output", b"%extended-output", b"%pause", b"%continue", b"%message", b"%config-error"),
@@ -22,32 +25,58 @@ NO_CHANGE = frozenset(
 )
 
 
+# Targets are ids. tmux reads a name also as a part of another name, as a pattern or as a number.
+
+
+def name(what: str, text: str) -> str:
+    """A word that is safe in a tmux command; raises ValueError for anything else."""
+    if not NAME.fullmatch(text):
+        raise ValueError(f"a {what} is made of letters, digits, '_' and '-', not {text!r}")
+    return text
+
+
+def exact(sign: str, text: str) -> str:
+    """An id of tmux's own; raises ValueError for anything else."""
+    if text[:1] != sign or not DIGITS.fullmatch(text[1:]):
+        raise ValueError(f"a tmux id of this kind is '{sign}' and a number, not {text!r}")
+    return text
+
+
+def is_pane(target: str) -> bool:
+    """Whether a target is the id of a pane, and not of a session; raises ValueError for anything else."""
+    if target.startswith(PANE):
+        exact(PANE, target)
+        return True
+    exact(SESSION, target)
+    return False
+
+
 class Garbled(Exception):
-    """What came over the connection can't be told apart into answers any more."""
+    """The output of a control client can't be split into answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class TmuxAnswer:
-    """What tmux said to one command; `ok` is False when it refused."""
+    """tmux's answer to one command; `ok` is False if it refused."""
 
     ok: bool
     text: str
 
     @property
     def lines(self) -> tuple[str, ...]:
-        # Not splitlines(): a screen may hold characters which that takes for line ends and tmux does not.
+        # Not splitlines(), which splits at more characters than tmux does.
         return tuple(self.text.split("\n")) if self.text else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Block(TmuxAnswer):
-    """One framed answer; `asked` is False for those to commands which the connection itself did not send."""
+    """One framed answer; `asked` is False for commands that this client did not send, hooks for example."""
 
     asked: bool
 
 
 class Notification(bytes):
-    """One line which tmux sent unasked."""
+    """One line that tmux sent unasked."""
 
     @property
     def is_change(self) -> bool:
@@ -55,7 +84,7 @@ class Notification(bytes):
 
 
 class CommandLine(NamedTuple):
-    """One line for a control client, and the number of blocks it is answered with unless one is an error."""
+    """One line for a control client, and how many blocks answer it; an error block is the last one."""
 
     text: bytes
     blocks: int
@@ -63,13 +92,13 @@ class CommandLine(NamedTuple):
 
 
 def line(*commands: Sequence[str], blocks: int | None = None) -> CommandLine:
-    """Write commands on one line. tmux runs them with nothing in between and leaves the rest out at an error."""
+    """Several commands on one line. tmux runs nothing else in between, and skips the rest after an error."""
     text = b" ; ".join(b" ".join(map(quote, command)) for command in commands)
     return CommandLine(text + b"\n", blocks or len(commands), commands[0][0])
 
 
 def quote(argument: str) -> bytes:
-    """Write one argument so that tmux's parser reads it back byte for byte, on one line."""
+    """One argument, quoted so that tmux's parser reads it byte for byte."""
     if SAFE.fullmatch(argument):
         return argument.encode()
     raw = argument.encode("utf-8", "surrogateescape")
@@ -79,10 +108,10 @@ def quote(argument: str) -> bytes:
 
 
 class Framer:
-    """Cuts the bytes of one control connection into blocks and notices, however they arrive.
+    """Splits the output of one control client into blocks and notifications.
 
-    A screen may show lines that look like framing. An answer ends only at the very words that close its own
-    opening, and openings are numbered upwards. Text that guesses both is found out by whoever asks.
+    A screen may show lines that look like frames. A block ends only with the tag with which it began, and tags are
+    numbered upwards. `Connection.ask` detects text that guesses both.
     """
 
     def __init__(self) -> None:
@@ -119,7 +148,7 @@ class Framer:
         if len(words) != 3 or not all(map(bytes.isdigit, words)) or int(words[1]) <= self._number:
             raise Garbled(f"an answer began out of order: {tag!r}")
         self._open, self._number = tag, int(words[1])
-        # Kept from the line end before the body on, for an empty body is closed right there.
+        # From the line end before the body on: it is also the line end before the closing line of an empty body.
         self._at = self._searched = newline
 
     def _body(self, tag: bytes) -> Block | None:

@@ -1,38 +1,37 @@
-"""The marks by which Muster knows what is an agent's: put on, compared and taken off by tmux in one step. Pure.
+"""Command lines that set, compare and remove stamps; tmux compares and acts in one step. Pure.
 
-They are user options of a session, or of one pane of it: then `@muster_pane` holds the pane's id, since a pane also
-shows what its session has. Options of a pane go where it goes, when people join, break and swap panes. Of a session
-`@muster_own` holds the id of the agent's own pane: the others in it are people's, or have marks of their own.
+A stamp is a set of user options of a session, or of one pane of it. A pane also shows the options of its session, so a
+stamped pane has its own id in `@muster_pane`. Options of a pane move with it when people join, break and swap panes. A
+stamped session has the id of the agent's own pane in `@muster_own`: its other panes are people's, or have own stamps.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 
-from shared.system.tmux.control import CommandLine, line
+from shared.system.tmux.control import PANE, CommandLine, exact, is_pane, line, name
 from shared.system.tmux.rows import CAREFUL_FORMAT, Pane
-from shared.system.tmux.targets import PANE, exact, is_pane, name
 
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 TAKEN = "taken "
 SPAWN = "spawn "
-# A pane without marks of its own, in a session that is marked for another of its panes.
+# A pane without stamps of its own, in a session whose stamps are for another pane.
 BESIDE = "#{&&:#{==:#{@muster_pane},},#{&&:#{!=:#{@muster_own},},#{!=:#{@muster_own},#{pane_id}}}}"
 
 Commands = Sequence[Sequence[str]]
 
 
 def check(session: str, stamps: Mapping[str, str]) -> None:
-    """ValueError if the stamps would break the list that they are read from."""
+    """Raise ValueError if the stamps would break the list that they are read from."""
     name("spawn", stamps["spawn"])
     if found := [text for text in stamps.values() if not text or CONTROL_CHARACTER.search(text)]:
         raise ValueError(f"a stamp for session {session!r} is empty or holds control characters: {found[0]!r}")
 
 
 def stamp(pane: Pane, stamps: Mapping[str, str], *, pane_only: bool) -> CommandLine:
-    """Write the line that makes a pane, or its session, ours if it is nobody's; else it is answered whose it is."""
+    """Stamp a pane or its session if it has no stamps; else the answer names the fleet that it belongs to."""
     check(pane.session, stamps)
     target = pane.pane_id if pane_only else f"{pane.session_id}:"
-    # Where the answer was lost, the same is asked again.
+    # Asked again after a lost answer, it is ours already.
     ours = f"#{{==:#{{@muster_spawn}},{stamps['spawn']}}}"
     fleets = "#{@muster_fleet}" if pane_only else "#{W:#{P:#{@muster_fleet}}}"
     free = f"#{{==:{fleets},}}"
@@ -46,18 +45,18 @@ def stamp(pane: Pane, stamps: Mapping[str, str], *, pane_only: bool) -> CommandL
 
 
 def own(session_id: str, spawn: str, pane_id: str) -> CommandLine:
-    """Write the line that says which pane of a session is the agent's, where an earlier version did not."""
+    """Stamp which pane of a session is the agent's own."""
     target = f"{session_id}:"
     commands = [("set-option", "-t", target, "@muster_own", pane_id), _list(target, CAREFUL_FORMAT)]
     return _if_spawn(session_id, spawn, commands)
 
 
 def unstamp(target: str, spawn: str | None, *, rename: str | None = None, left: str | None = None) -> CommandLine:
-    """Write the line that takes our marks off a session or a pane, gives it another name, and notes who left it."""
-    return _if_spawn(target, spawn, _letting_go(target, rename, left))
+    """Remove the stamps of a session or pane, rename it, and store the fleet that left it."""
+    return _if_spawn(target, spawn, _unstamping(target, rename, left))
 
 
-def _letting_go(target: str, rename: str | None, left: str | None = None) -> Commands:
+def _unstamping(target: str, rename: str | None, left: str | None = None) -> Commands:
     of_pane = is_pane(target)
     where = ("-p", "-t", target) if of_pane else ("-t", f"{target}:")
     names = ("agent", "spawn", "fleet", "pane" if of_pane else "own")
@@ -71,15 +70,15 @@ def _letting_go(target: str, rename: str | None, left: str | None = None) -> Com
 
 
 def kill(target: str, spawn: str | None) -> CommandLine:
-    """Write the line that ends a session or a pane; with `spawn`, one that tells what stamps there are instead, if that
-    is not among them, or if another agent is in a pane of the session."""
+    """End a session or pane. With `spawn`, the answer names the spawn stamps instead, if that one is not among them or
+    another agent has a pane of the session."""
     alone = "" if is_pane(target) else "#{==:#{W:#{P:#{@muster_pane}}},}"
     return _if_spawn(target, spawn, [("kill-pane" if is_pane(target) else "kill-session", "-t", target)], alone)
 
 
 def leave(session_id: str, spawn: str, pane_id: str, *, rename: str | None) -> CommandLine:
-    """Write the line that ends one pane of a session and lets go of the rest."""
-    return _if_spawn(session_id, spawn, [*_letting_go(session_id, rename), ("kill-pane", "-t", exact(PANE, pane_id))])
+    """End one pane of a session and remove the session's stamps."""
+    return _if_spawn(session_id, spawn, [*_unstamping(session_id, rename), ("kill-pane", "-t", exact(PANE, pane_id))])
 
 
 def marks_of_session(target: str, window: str, stamps: Mapping[str, str]) -> list[Sequence[str]]:
@@ -89,16 +88,17 @@ def marks_of_session(target: str, window: str, stamps: Mapping[str, str]) -> lis
         ("set-option", "-u", "-t", target, "@muster_left"),
         ("set-option", "-t", target, "destroy-unattached", "off"),
         ("set-option", "-w", "-t", window, "remain-on-exit", "on"),
-        # The words for a dead pane would push the first line off the screen, which may say why it died.
+        # The message in a dead pane would push the first line off the screen, which may say why it died.
         ("set-option", "-qw", "-t", window, "remain-on-exit-format", ""),
-        # tmux pushes nothing when a kept pane dies, but a new window name it does; from a hook only when put off.
+        # tmux pushes nothing when a pane that stays dies, so a hook renames the window. `-b`: a rename in the hook
+        # itself would not be pushed either.
         ("set-hook", "-w", "-t", window, "pane-died", "run-shell -b -C 'rename-window -t #{hook_pane} dead'"),
         _list(target, CAREFUL_FORMAT),
     ]
 
 
 def _marks_of_pane(pane_id: str, stamps: Mapping[str, str]) -> list[Sequence[str]]:
-    """No more than the marks: how the session behaves is up to who made it."""
+    """Only the stamps: the session's other options belong to the person who made it."""
     marks = {**stamps, "pane": pane_id}
     return [
         *(("set-option", "-p", "-t", pane_id, f"@muster_{each}", text) for each, text in marks.items()),
@@ -107,11 +107,11 @@ def _marks_of_pane(pane_id: str, stamps: Mapping[str, str]) -> list[Sequence[str
     ]
 
 
-def _list(target: str, words: str) -> Sequence[str]:
-    """The question for all panes of a session, or for one pane. Unlike others, it fails where the target is gone."""
+def _list(target: str, row_format: str) -> Sequence[str]:
+    """List the panes of a session, or one pane. Unlike other commands, it fails if the target is gone."""
     if target.startswith("%"):
-        return ("list-panes", "-t", target, "-f", f"#{{==:#{{pane_id}},{target}}}", "-F", words)
-    return ("list-panes", "-s", "-t", target, "-F", words)
+        return ("list-panes", "-t", target, "-f", f"#{{==:#{{pane_id}},{target}}}", "-F", row_format)
+    return ("list-panes", "-s", "-t", target, "-F", row_format)
 
 
 def _if_spawn(target: str, spawn: str | None, commands: Commands, also: str = "") -> CommandLine:
@@ -121,18 +121,18 @@ def _if_spawn(target: str, spawn: str | None, commands: Commands, also: str = ""
     if is_pane(target):
         where, stamped = target, f"#{{==:#{{@muster_spawn}},{spawn}}}"
     else:
-        # One pane of it is enough: people may have moved another agent's there, which shows its own stamp.
+        # One pane with the stamp is enough: people may have moved another agent's pane into the session.
         where, stamped = f"{target}:", f"#{{m:*<{spawn}>*,#{{W:#{{P:<#{{@muster_spawn}}>}}}}}}"
     condition = f"#{{&&:{stamped},{also}}}" if also else stamped
     return _if(where, condition, commands, _list(where, f"{SPAWN}#{{@muster_spawn}}"))
 
 
 def _if(target: str, condition: str, commands: Commands, otherwise: Sequence[str]) -> CommandLine:
-    """A condition that tmux checks in the same step as it acts. The last answer is the one that counts."""
-    # Every command is answered with a block of its own, so both ways must be equally long.
-    waits = [("display-message", "-p", "")] * (len(commands) - 1)
-    ways = (_text(commands), _text([*waits, otherwise]))
-    return line(("if-shell", "-F", "-t", target, condition, *ways), blocks=1 + len(commands))
+    """A condition that tmux checks in the same step as it acts. The last block is the answer."""
+    # Every command has its own block, so both branches need the same number of commands.
+    padding = [("display-message", "-p", "")] * (len(commands) - 1)
+    branches = (_text(commands), _text([*padding, otherwise]))
+    return line(("if-shell", "-F", "-t", target, condition, *branches), blocks=1 + len(commands))
 
 
 def _text(commands: Commands) -> str:

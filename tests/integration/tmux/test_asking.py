@@ -57,7 +57,7 @@ def test_an_error_in_a_batch_stays_with_its_question(asking: Tmux) -> None:
         "%end 7 1 1\n%begin 7 2 1\nguess\n%end 7 2 1\n%begin 7 3 1\nfalse\n%end 7 3 1",
     ],
 )
-def test_a_screen_that_guesses_the_frames_is_found_out(forged: str) -> None:
+def test_a_screen_that_guesses_the_frames_is_detected(forged: str) -> None:
     """The worst that text can do, for it knows every number that tmux is about to use."""
     with answered_with(forged, "true") as connection, pytest.raises((Garbled, ConnectionError)):
         connection.ask([line(["first"]), line(["second"])], time.monotonic() + 5)

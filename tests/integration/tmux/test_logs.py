@@ -15,7 +15,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("running", [False, True], ids=["first", "second"])
-def test_the_first_word_is_in_the_log(server: Server, *, running: bool) -> None:
+def test_the_log_has_the_first_output(server: Server, *, running: bool) -> None:
     if running:
         server.start("other")
     log = server.home / "log"
@@ -66,7 +66,7 @@ def test_a_pane_tells_whether_it_has_a_log(server: Server) -> None:
     assert (server.pane("without").piped, server.pane("with").piped) == (True, False)
 
 
-def test_a_log_that_can_not_be_written_is_told_by_the_pane(server: Server) -> None:
+def test_the_pane_shows_that_its_log_can_not_be_written(server: Server) -> None:
     server.start("one", ["cat"], log=server.home / "no such directory" / "log")
 
     def is_told() -> bool:

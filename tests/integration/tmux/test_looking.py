@@ -13,7 +13,7 @@ from shared.system.tmux.connection import Connection
 from tests.integration.tmux.server import SLEEPER, Server, eventually
 
 
-def test_a_dead_program_is_told_with_its_status(server: Server) -> None:
+def test_a_dead_pane_has_the_exit_status_of_its_program(server: Server) -> None:
     server.start("one", ["sh", "-c", "exit 7"])
     two = server.start("two")
     eventually(lambda: server.pane("one").dead_status == 7)
@@ -23,7 +23,7 @@ def test_a_dead_program_is_told_with_its_status(server: Server) -> None:
     assert server.pane("two").dead
 
 
-def test_tmux_is_reminded_of_a_child_whose_end_it_may_have_missed(
+def test_tmux_is_made_to_collect_a_child_whose_end_it_may_have_missed(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A program that leaves its terminal and lives on looks just like one whose end tmux has missed."""

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from shared.system.tmux import Tmux, TmuxUnavailable
-from shared.system.tmux.server import call_back, end_server, socket_of
+from shared.system.tmux.server import end_server, restore_socket, socket_of
 from tests.fixtures.broker import wait_until
 from tests.fixtures.lives import Lives
 from tests.integration.tmux.server import Server, eventually
@@ -32,7 +32,7 @@ def looked(tmux: Tmux) -> list[str | None]:
     return found
 
 
-def test_who_was_connected_does_not_believe_it(server: Server) -> None:
+def test_a_client_that_was_connected_does_not_believe_it(server: Server) -> None:
     server.start("one")
     server.connect()
     server.tmux.close()
@@ -57,7 +57,7 @@ def test_while_it_does_not_answer_that_is_not_nothing(server: Server, *, quick: 
     assert looked(server.tmux) == ["one"]
 
 
-def test_who_was_told_of_the_server_does_not_believe_it_either(server: Server) -> None:
+def test_a_client_that_expects_the_server_does_not_believe_it_either(server: Server) -> None:
     server.start("one")
     server.connect()
     known = server.tmux.server or ""
@@ -75,7 +75,7 @@ def test_a_server_that_has_ended_is_none(server: Server) -> None:
     known = server.tmux.server or ""
     end_server(server.socket)
     assert looked(server.tmux) == []
-    assert not call_back(known, server.path)
+    assert not restore_socket(known, server.path)
 
 
 def test_a_server_on_another_socket_is_none(server: Server) -> None:
@@ -85,7 +85,7 @@ def test_a_server_on_another_socket_is_none(server: Server) -> None:
     elsewhere.expect([server.tmux.server or ""])
     assert elsewhere.look() == []
     pid, _, started = (server.tmux.server or "").partition("-")
-    assert not call_back(f"{pid}-{int(started) - 100}", server.path), "another process has its number"
+    assert not restore_socket(f"{pid}-{int(started) - 100}", server.path), "another process has its number"
 
 
 @pytest.fixture

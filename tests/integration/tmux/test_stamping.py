@@ -126,7 +126,7 @@ def test_no_other_session_is_stamped(server: Server, theirs: Pane, name: str) ->
 
 
 @pytest.mark.parametrize("name", ["unknown", "their", "theirs-"])
-def test_an_unknown_name_is_nobodys(server: Server, theirs: Pane, name: str) -> None:
+def test_an_unknown_session_can_not_be_stamped(server: Server, theirs: Pane, name: str) -> None:
     assert server.tmux.stamp(name, **STAMPS) is None
 
 

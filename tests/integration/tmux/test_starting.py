@@ -80,7 +80,7 @@ def test_a_lone_program_meets_no_shell(server: Server) -> None:
     assert not list(server.home.rglob("pwned"))
 
 
-def test_a_missing_program_is_told_by_its_status(server: Server) -> None:
+def test_a_missing_program_shows_by_its_exit_status(server: Server) -> None:
     server.start("one", ["no-such-program"])
     eventually(lambda: server.pane("one").dead_status == 127)
 

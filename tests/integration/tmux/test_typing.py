@@ -34,7 +34,7 @@ def test_nothing_is_typed_into_another_spawn(server: Server, put: Typing) -> Non
 
 
 @both
-def test_nothing_is_typed_into_a_session_that_is_nobodys(server: Server, put: Typing) -> None:
+def test_nothing_is_typed_into_an_unstamped_session(server: Server, put: Typing) -> None:
     server.run("new-session", "-d", "-s", "theirs", *SLEEPER)
     with pytest.raises(NotTyped, match=r"of another session now \(\)"):
         put(server.tmux, server.pane("theirs").pane_id, "one-1")

@@ -9,7 +9,7 @@ import pytest
 from services.reconciler import classification as table
 from services.reconciler.classification import Drift
 from services.reconciler.service import RECORD_FOLLOWS_WITHIN, WAITS_AT_MOST, Explanations
-from shared.contract.commands import WAITS_AT_MOST_S, Stop
+from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, Stop
 from shared.contract.events.lifecycle import AgentSpawned
 from shared.contract.topics import Space
 from shared.messaging.journal import Journal
@@ -90,7 +90,7 @@ def test_a_drift_does_not_wait_long_for_an_open_command(host: Host) -> None:
 
 def test_a_command_that_has_expired_explains_nothing(host: Host) -> None:
     host.asked("builder", answered=False)
-    host.now += timedelta(seconds=WAITS_AT_MOST_S + 1)
+    host.now += timedelta(seconds=COMMAND_EXPIRES_AFTER_S + 1)
     assert host.waits() == ""
 
 

@@ -168,9 +168,7 @@ def test_what_was_recorded_is_read(kind: str, ended: ProgramResult, expected: Fo
         ("codex", LOGGED, False),
     ],
 )
-def test_who_would_only_wait_for_the_end_of_a_limit_is_not_waited_for(
-    kind: str, complaints: str, *, hopeless: bool
-) -> None:
+def test_a_fork_that_waits_for_a_limit_is_ended(kind: str, complaints: str, *, hopeless: bool) -> None:
     assert FORKS[kind].is_hopeless(complaints) is hopeless
 
 

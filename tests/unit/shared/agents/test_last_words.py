@@ -199,7 +199,7 @@ def test_a_transcript_tells_the_moment_of_a_reset_and_whether_it_goes_on_by_itse
 
 
 @pytest.mark.parametrize("quota", [None, [], {"resetsAt": "soon"}, {}])
-def test_a_quota_that_is_none_says_nothing(quota: Any) -> None:
+def test_an_unreadable_quota_says_nothing(quota: Any) -> None:
     limit = read(ClaudeActivity(), claude_error("rate_limit", "limit", 429, quotaLimits=quota)).limit
     assert limit is not None
     assert limit.resets_at is None

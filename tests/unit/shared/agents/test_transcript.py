@@ -367,7 +367,7 @@ def test_a_file_that_is_gone_holds_nothing(kind: str, tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "opencode.db"
     path.write_text("not a database, but long enough to be looked at as one" * 50)
     (entry,) = READERS["opencode"].entries(path, "x")
@@ -519,12 +519,12 @@ def test_a_conversation_is_never_a_path(kind: str, conversation: str, tmp_path: 
         ("*** Begin Patch", "*** Begin Patch"),
     ],
 )
-def test_a_call_is_told_by_its_main_argument(arguments: Any, text: str) -> None:
+def test_a_call_is_described_by_its_main_argument(arguments: Any, text: str) -> None:
     assert tool_call("x", arguments, time=None, call="1").text == text
 
 
 @pytest.mark.parametrize("stamp", [None, "yesterday", [], 1e300, float("nan"), {}])
-def test_a_time_that_is_none_is_left_out(stamp: Any) -> None:
+def test_an_unreadable_time_is_left_out(stamp: Any) -> None:
     assert at(stamp) is None
 
 

@@ -62,8 +62,8 @@ def test_a_long_piece_is_read_to_its_end_before_it_counts(tmp_path: Path, monkey
     note(path, 1.0, "agent")
     reader = JsonLinesReader(path, READINGS["demo"])
     assert reader.read() is not None
-    note(path, 2.0, "user", text="y" * 2 * tail.AT_ONCE)
-    note(path, 3.0, "agent", text="z" * 2 * tail.AT_ONCE)
+    note(path, 2.0, "user", text="y" * 2 * tail.BYTES_PER_READ)
+    note(path, 3.0, "agent", text="z" * 2 * tail.BYTES_PER_READ)
     claims = [reader.read() for _ in range(8)]
     assert [claim.says for claim in claims if claim is not None] == [WAITING] * 8
     assert claims[-1] is not None

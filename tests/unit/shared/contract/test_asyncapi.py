@@ -13,7 +13,7 @@ from jsonschema import Draft7Validator, ValidationError
 from ruamel.yaml import YAML
 
 from shared.contract import asyncapi_examples as examples
-from shared.contract.asyncapi import FILE, TOLD, document, render, schemas
+from shared.contract.asyncapi import DOCUMENT_TOPICS, FILE, document, render, schemas
 from shared.contract.commands import VERBS, Command, Reply
 from shared.contract.envelope import AgentEvent, Data
 from shared.contract.events.lifecycle import AgentStopped
@@ -22,7 +22,7 @@ from shared.contract.topics import COMMAND, REPLY, TOPICS, Topic, locate
 ROOT = Path(__file__).parents[4]
 BASE = ("prefix", "host")
 DOCUMENT = document()
-KINDS = [(row, kind) for row in TOLD for kind in row.documents]
+KINDS = [(row, kind) for row in DOCUMENT_TOPICS for kind in row.documents]
 
 
 def named(value: Any) -> str | None:
@@ -146,7 +146,7 @@ def test_every_verb_is_received_and_replied_to(kind: type[Command]) -> None:
 
 @each_kind
 def test_a_real_message_is_what_the_file_says(row: Topic, kind: type[Data]) -> None:
-    payload = examples.told(row, kind)
+    payload = examples.document_example(row, kind)
     check(kind.__name__, payload)
     assert row.read(json.dumps(payload).encode()).data == examples.fill(kind)
     (shown,) = DOCUMENT["components"]["messages"][kind.__name__]["examples"]
@@ -163,7 +163,7 @@ def test_a_message_with_as_little_as_can_be_is_what_the_file_says(row: Topic, ki
 
 @each_kind
 def test_a_wrong_message_is_not(row: Topic, kind: type[Data]) -> None:
-    good = examples.told(row, kind)
+    good = examples.document_example(row, kind)
     for wrong in (
         {**good, "type": "muster.drift.other"},
         {**good, "seq": -1},
@@ -177,7 +177,7 @@ def test_a_wrong_message_is_not(row: Topic, kind: type[Data]) -> None:
 
 @each_command
 def test_a_command_is_what_the_file_says(kind: type[Command]) -> None:
-    smallest = examples.asked(kind)
+    smallest = examples.command_example(kind)
     everything = {**smallest, "id": "c-1", "reply_to": "muster/box/reply/c-1", "by": "ada"}
     for payload in (smallest, everything):
         check(kind.__name__, payload)
@@ -190,7 +190,7 @@ def test_a_command_is_what_the_file_says(kind: type[Command]) -> None:
 
 def test_a_reply_is_what_the_file_says() -> None:
     refused = Reply(id="c", verb="x", ok=False, said="no", code="refused", by="spawner", time=datetime.now(UTC))
-    for payload in (examples.answered(), json.loads(refused.model_dump_json())):
+    for payload in (examples.reply_example(), json.loads(refused.model_dump_json())):
         check("Reply", payload)
     with pytest.raises(ValidationError):
         check("Reply", {"id": "c", "verb": "x", "ok": True})

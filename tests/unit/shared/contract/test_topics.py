@@ -20,9 +20,9 @@ from shared.contract.topics import (
     AGENT_LIFECYCLE,
     AGENT_STATE,
     COMMAND,
+    DEFAULT_OWNER,
     EVENTS,
     EVERY_SERVICE,
-    FRONT_DESK,
     REPLY,
     SERVICE_STATE,
     STATES,
@@ -115,7 +115,7 @@ def _leaves(kind: type[BaseModel]) -> set[type[BaseModel]]:
     return set().union(*(_leaves(each) for each in below)) if below else {kind}
 
 
-def test_every_document_that_can_be_told_is_carried_by_a_row() -> None:
+def test_every_document_is_carried_by_a_row() -> None:
     carried: set[Any] = set()
     for row in (*EVENTS, *STATES):
         carried |= set(row.documents)
@@ -133,14 +133,14 @@ def test_states_are_retained_and_nothing_else_is() -> None:
     assert {row for row in TOPICS if row.retain} == set(STATES)
 
 
-def test_who_may_write_exists() -> None:
+def test_every_writer_exists() -> None:
     for row in TOPICS:
         assert row.writers
         assert set(row.writers) <= {*SERVICES, *PEOPLE, EVERY_SERVICE}
     assert "viewer" not in {writer for row in TOPICS for writer in row.writers}
     assert "operator" in COMMAND.writers
     assert "operator" not in REPLY.writers
-    assert FRONT_DESK in SERVICES
+    assert DEFAULT_OWNER in SERVICES
 
 
 def test_a_family_is_the_middle_of_a_type() -> None:
@@ -154,7 +154,7 @@ def test_a_family_is_the_middle_of_a_type() -> None:
 
 @pytest.mark.parametrize("row", [*EVENTS, *STATES], ids=lambda row: str(row.pattern))
 @pytest.mark.parametrize("payload", [b"", b"{", b"null", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"data": {}}'])
-def test_a_document_that_is_none_is_malformed(row: Topic, payload: bytes) -> None:
+def test_a_payload_that_is_no_document_is_malformed(row: Topic, payload: bytes) -> None:
     with pytest.raises(MalformedDocument, match=re.escape(f"not a document of '{row.pattern}'")):
         row.read(payload)
 

@@ -16,7 +16,7 @@ from shared.contract.topics import Space, locate, row_for
 from shared.contract.writer import DocumentWriter
 
 NOW = datetime(2030, 1, 1, 12, 30, 0, 123456, tzinfo=UTC)
-TELLER = DocumentWriter(Space("box"), "spawner", "epoch1")
+WRITER = DocumentWriter(Space("box"), "spawner", "epoch1")
 ATTRIBUTES = {"specversion", "id", "source", "type"}
 """What CloudEvents 1.0 requires."""
 
@@ -83,8 +83,8 @@ states: st.SearchStrategy[Data] = st.one_of(
 
 @given(events, st.integers(0, 2**62), times, st.none() | texts)
 @settings(max_examples=100)
-def test_an_event_is_read_back_as_it_was_told(event: Event, seq: int, time: datetime, cause: str | None) -> None:
-    topic, payload = TELLER.event(event, seq=seq, time=time, cause=cause)
+def test_an_event_is_read_back_as_it_was_written(event: Event, seq: int, time: datetime, cause: str | None) -> None:
+    topic, payload = WRITER.event(event, seq=seq, time=time, cause=cause)
     located = locate(topic, "muster")
     assert located is not None
     assert located[:2] == ("box", row_for(event))
@@ -98,7 +98,7 @@ def test_an_event_is_read_back_as_it_was_told(event: Event, seq: int, time: date
 @given(states, st.integers(0, 2**62), times)
 @settings(max_examples=100)
 def test_a_state_is_read_back_as_it_was_shown(state: Data, seq: int, time: datetime) -> None:
-    topic, payload = TELLER.state(state, seq=seq, time=time)
+    topic, payload = WRITER.state(state, seq=seq, time=time)
     located = locate(topic, "muster")
     assert located is not None
     read = located[1].read(payload)
@@ -107,7 +107,7 @@ def test_a_state_is_read_back_as_it_was_shown(state: Data, seq: int, time: datet
 
 @given(events)
 def test_an_event_has_the_attributes_of_cloudevents(event: Event) -> None:
-    _, payload = TELLER.event(event, seq=1, time=NOW, cause=None)
+    _, payload = WRITER.event(event, seq=1, time=NOW, cause=None)
     document = json.loads(payload)
     assert document.keys() >= ATTRIBUTES
     assert document["specversion"] == "1.0"
@@ -120,21 +120,21 @@ def test_an_event_has_the_attributes_of_cloudevents(event: Event) -> None:
 
 def test_a_states_type_says_state() -> None:
     state = ServiceState(service="spawner", status=Presence.ONLINE, connection=1, pid=1, version="1")
-    topic, payload = TELLER.state(state, seq=4, time=NOW)
+    topic, payload = WRITER.state(state, seq=4, time=NOW)
     assert topic == "muster/box/service/spawner/state"
     assert json.loads(payload)["type"] == "muster.service.state"
 
 
 def test_what_led_to_an_event_goes_with_it() -> None:
-    _, payload = TELLER.event(AgentGaveUp(agent="a", reason=""), seq=1, time=NOW, cause='c"1')
+    _, payload = WRITER.event(AgentGaveUp(agent="a", reason=""), seq=1, time=NOW, cause='c"1')
     assert json.loads(payload)["cause"] == 'c"1'
 
 
-def test_an_event_told_again_has_the_same_id_and_another_event_another() -> None:
+def test_an_event_written_again_has_the_same_id_and_another_event_has_another() -> None:
     """CloudEvents: `source` and `id` together name one event."""
 
-    def told(seq: int, teller: DocumentWriter = TELLER) -> tuple[str, str]:
-        document = json.loads(teller.event(AgentGaveUp(agent="a", reason=""), seq=seq, time=NOW, cause=None)[1])
+    def told(seq: int, writer: DocumentWriter = WRITER) -> tuple[str, str]:
+        document = json.loads(writer.event(AgentGaveUp(agent="a", reason=""), seq=seq, time=NOW, cause=None)[1])
         return document["source"], document["id"]
 
     assert told(1) == told(1)

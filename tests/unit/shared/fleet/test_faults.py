@@ -224,14 +224,14 @@ def test_a_kind_that_the_defaults_give_counts_in_a_loop(tmp_path: Path) -> None:
     assert (fleet.agents["a"].kind, fleet.declared.loops["l"].on_complete) == (AgentKind.TASK, "a")
 
 
-def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
     said = fault(tmp_path, "hots: box\nagents:\n  a:\n    enabled: maybe\n")
     assert sorted(re.findall(r"^.+, line (\d+): ", said, re.MULTILINE)) == ["1", "4"]
     said = fault(tmp_path, "agents:\n  a:\n    backend: x\n  b:\n    dir: /\nbackends:\n  y:\n")
     assert sorted(re.findall(r"^.+, line (\d+): ", said, re.MULTILINE)) == ["3", "5", "7"]
 
 
-def test_so_many_faults_are_told_as_a_person_reads(tmp_path: Path) -> None:
+def test_the_number_of_reported_faults_is_limited(tmp_path: Path) -> None:
     said = fault(tmp_path, "agents:\n" + "".join(f"  a{number}: {{zz: 1}}\n" for number in range(100)))
     assert len(said.splitlines()) == MOST_SENTENCES + 1
     assert said.endswith(f"\nand {100 - MOST_SENTENCES} more")

@@ -153,8 +153,8 @@ def test_an_edit_while_the_file_is_first_read_is_taken_up(tmp_path: Path, monkey
     assert file.fleet.space.host == "afterwards"
 
 
-def test_an_edit_is_told_to_who_watches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.system.files.EVERY_S", 0.01)
+def test_a_watcher_is_called_after_an_edit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.system.files.CHECKED_EVERY_S", 0.01)
     path = write(tmp_path, "host: a\n")
     told = threading.Event()
     FleetFile(path).watch(told.set)

@@ -95,13 +95,13 @@ def test_variables_are_read_as_they_are_written(text: str, found: dict[str, str]
 @pytest.mark.parametrize(
     "line", ["secret", "1A=secret", "A B=secret", "A =secret", "=secret", "ä=secret", "A-B=secret"]
 )
-def test_a_line_that_is_none_is_told_by_its_number_alone(line: str) -> None:
+def test_a_bad_line_is_reported_by_its_number_alone(line: str) -> None:
     with pytest.raises(BadEnvironmentFile) as caught:
         read_variables(f"GOOD=1\n{line}\n", "secrets")
     assert str(caught.value) == "secrets, line 2: not NAME=value"
 
 
-def test_a_nul_is_told_with_its_name_and_without_the_value() -> None:
+def test_a_nul_is_reported_with_the_name_and_without_the_value() -> None:
     with pytest.raises(BadEnvironmentFile, match=r"^secrets, line 1: A holds a NUL character, which no variable can$"):
         read_variables("A=sec\0ret", "secrets")
 

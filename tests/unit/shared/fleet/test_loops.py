@@ -75,7 +75,7 @@ def test_a_pattern_without_a_subject_is_known_by_its_name(tmp_path: Path, subjec
         ({"remote": "ext::sh -c id"}, "main.remote: a URL or a path is expected; helpers"),
     ],
 )
-def test_slips_are_told(tmp_path: Path, loop: dict[str, Any], said: str) -> None:
+def test_mistakes_are_reported(tmp_path: Path, loop: dict[str, Any], said: str) -> None:
     assert fault(tmp_path, **loop).startswith(said)
 
 

@@ -9,7 +9,7 @@ import pytest
 from services.spawner.typing.message_text import TakenForCommand, completed, must_be_no_command, needs_file
 from shared.contract.states import Activity
 from shared.fleet.backend import Backend, Dialog, PromptDelivery, Sign, TitleRule
-from shared.fleet.profiles import READ, kept, render, shipped, with_samples
+from shared.fleet.profiles import STORED, render, shipped, stored_profiles, with_samples
 from shared.fleet.screen_rules import LimitWarning
 from shared.screen import compiled, fits_title, read_screen, read_signs, read_title, read_warning, shows_sign, unstyle
 from tests.unit.shared.screen.test_look import BOXES
@@ -31,14 +31,14 @@ def bare(given: Any) -> Any:
     return [bare(each) for each in given] if isinstance(given, list) else given
 
 
-def test_only_the_samples_are_left_out_where_nobody_needs_them() -> None:
+def test_the_stored_profiles_lack_only_the_samples() -> None:
     for name, backend in with_samples().items():
         assert bare(backend.model_dump()) == bare(shipped()[name].model_dump())
     assert all(not rule.yes for backend in shipped().values() for rule in backend.screen.dialogs)
 
 
 def test_what_is_kept_of_the_files_is_what_they_say() -> None:
-    assert READ.read_text(encoding="utf-8") == render(), "run: python -m shared.agents --write"
+    assert STORED.read_text(encoding="utf-8") == render(), "run: python -m shared.agents --write"
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", "null", '{"made_from": "else", "profiles": {"claude": {}}}'])
@@ -46,7 +46,7 @@ def test_what_was_kept_of_other_files_or_is_broken_does_not_count(content: str |
     file = tmp_path / "read.json"
     if content is not None:
         file.write_text(content)
-    assert kept(file, {"claude": "binary: claude"}) is None
+    assert stored_profiles(file, {"claude": "binary: claude"}) is None
 
 
 def test_they_are_all_there() -> None:
@@ -290,7 +290,7 @@ PROMPTS = ["/etc/passwd is a file", "exit the loop", "a /word", "# head", "? why
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_orders_to_the_program_are_told_from_prompts(name: str) -> None:
+def test_commands_to_the_program_are_distinguished_from_prompts(name: str) -> None:
     typing = shipped()[name].typing
     for text in ORDERS[name]:
         with pytest.raises(TakenForCommand):
@@ -326,18 +326,18 @@ def test_what_a_paste_would_change_goes_by_file(name: str, text: str, by_file: b
 @pytest.mark.parametrize(
     ("name", "text", "pasted"),
     [
-        ("claude", "see @READ", "see @READ "),
+        ("claude", "see @STORED", "see @STORED "),
         ("claude", "@", "@ "),
-        ("claude", "see @READ now", "see @READ now"),
+        ("claude", "see @STORED now", "see @STORED now"),
         ("claude", "mail me@example.org", "mail me@example.org"),
-        ("claude", "one\ntwo\nthree\nsee @READ", "one\ntwo\nthree\nsee @READ"),
-        ("claude", "x" * 800 + " @READ", "x" * 800 + " @READ"),
-        ("codex", "see @READ", "see @READ "),
+        ("claude", "one\ntwo\nthree\nsee @STORED", "one\ntwo\nthree\nsee @STORED"),
+        ("claude", "x" * 800 + " @STORED", "x" * 800 + " @STORED"),
+        ("codex", "see @STORED", "see @STORED "),
         ("codex", "use $skill", "use $skill "),
         ("codex", "cost: 5$", "cost: 5$"),
-        ("opencode", "see @READ", "see @READ "),
-        ("opencode", "one\ntwo\nsee @READ", "one\ntwo\nsee @READ"),
-        ("gemini", "see @READ", "see @READ "),
+        ("opencode", "see @STORED", "see @STORED "),
+        ("opencode", "one\ntwo\nsee @STORED", "one\ntwo\nsee @STORED"),
+        ("gemini", "see @STORED", "see @STORED "),
     ],
 )
 def test_a_word_that_would_be_completed_is_closed_by_a_space(name: str, text: str, pasted: str) -> None:

@@ -19,8 +19,8 @@ from shared.contract.events.lifecycle import AgentGaveUp
 from shared.contract.topics import AGENT_DRIFT, AGENT_LIFECYCLE, Space, Topic, locate
 from shared.contract.writer import DocumentWriter
 from shared.messaging.cursors import (
-    ASKS_AGAIN_AFTER_S,
-    ASKS_AT_MOST,
+    MOST_REPLAYS,
+    REPLAY_REPEATED_AFTER_S,
     EventReader,
     LocatedMessage,
     NewEvents,
@@ -46,8 +46,8 @@ def event_of(service: str, seq: int) -> Event:
 
 
 def message(seq: int, *, space: Space = FAR, service: str = "spawner", epoch: str = "e1") -> MessageArrived:
-    teller = DocumentWriter(space, service, epoch)
-    return arrived(*teller.event(event_of(service, seq), seq=seq, time=NOW, cause=None))
+    writer = DocumentWriter(space, service, epoch)
+    return arrived(*writer.event(event_of(service, seq), seq=seq, time=NOW, cause=None))
 
 
 def altered(original: MessageArrived, **fields: Any) -> MessageArrived:
@@ -140,7 +140,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
 # --- this host ---
 
 
-def test_the_next_in_line_is_heard(rig: Rig) -> None:
+def test_the_next_event_is_received(rig: Rig) -> None:
     for _ in range(3):
         rig.tell("spawner")
         assert rig.hear(rig.wire[-1]) == [len(rig.wire)]
@@ -160,7 +160,7 @@ def test_a_gap_is_closed_from_the_journal(rig: Rig) -> None:
     assert rig.hear(rig.wire[3]) == [2, 3, 4]
 
 
-def test_events_that_come_in_the_wrong_order_are_heard_in_the_right_one(rig: Rig) -> None:
+def test_events_in_the_wrong_order_are_received_in_the_right_one(rig: Rig) -> None:
     for _ in range(5):
         rig.tell("spawner")
     assert rig.hear(*(rig.wire[place] for place in (3, 0, 2, 1))) == [1, 2, 3, 4, 5]
@@ -185,7 +185,7 @@ def test_a_journal_of_many_pages_is_read_to_its_end(rig: Rig, monkeypatch: pytes
 def test_a_reader_that_was_away_for_long_takes_several_turns(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = rig.journal.entries
     monkeypatch.setattr(rig.journal, "entries", lambda source, after: entries(source, after, limit=2))
-    monkeypatch.setattr("shared.messaging.cursors.AT_A_TIME", 3)
+    monkeypatch.setattr("shared.messaging.cursors.EVENTS_PER_TURN", 3)
     for service in ("spawner", "reconciler") * 5:
         rig.tell(service)
     turns = 1
@@ -292,7 +292,7 @@ step = st.one_of(
 
 @given(st.lists(step, max_size=40))
 @settings(max_examples=40, deadline=None)
-def test_each_event_is_heard_once_and_in_order_whatever_the_broker_does(
+def test_each_event_is_received_once_and_in_order_whatever_the_broker_does(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]
 ) -> None:
     with rigged(tmp_path_factory.mktemp("following")) as rig:
@@ -321,7 +321,7 @@ def far(rig: Rig) -> list[int]:
     return [seq for source, seq in rig.heard if source.startswith("/far/")]
 
 
-def test_another_host_is_followed_from_where_it_is_first_heard(rig: Rig) -> None:
+def test_another_host_is_followed_from_its_first_event_here(rig: Rig) -> None:
     rig.hear(message(41), message(42), message(42), message(41))
     assert far(rig) == [41, 42]
     assert rig.asks == []
@@ -338,31 +338,31 @@ def test_a_gap_of_another_host_is_asked_for(rig: Rig) -> None:
 
 def test_a_gap_is_not_asked_for_again_at_once(rig: Rig) -> None:
     rig.hear(message(1), message(3), now=10.0)
-    rig.hear(message(4), now=10.0 + ASKS_AGAIN_AFTER_S - 0.1)
+    rig.hear(message(4), now=10.0 + REPLAY_REPEATED_AFTER_S - 0.1)
     assert len(rig.asks) == 1
-    rig.hear(message(5), now=10.0 + ASKS_AGAIN_AFTER_S)
+    rig.hear(message(5), now=10.0 + REPLAY_REPEATED_AFTER_S)
     assert rig.asks == [ReplayRequest("far", "spawner", "e1", 1)] * 2
 
 
-def test_a_gap_that_nobody_can_close_is_given_up(rig: Rig) -> None:
+def test_a_gap_that_no_replay_closes_is_given_up(rig: Rig) -> None:
     rig.hear(message(1))
-    for attempt in range(ASKS_AT_MOST):
-        rig.hear(message(3), now=attempt * ASKS_AGAIN_AFTER_S)
-    assert (far(rig), len(rig.asks)) == ([1], ASKS_AT_MOST)
-    rig.hear(message(3), now=ASKS_AT_MOST * ASKS_AGAIN_AFTER_S)
-    assert (far(rig), len(rig.asks)) == ([1, 3], ASKS_AT_MOST)
+    for attempt in range(MOST_REPLAYS):
+        rig.hear(message(3), now=attempt * REPLAY_REPEATED_AFTER_S)
+    assert (far(rig), len(rig.asks)) == ([1], MOST_REPLAYS)
+    rig.hear(message(3), now=MOST_REPLAYS * REPLAY_REPEATED_AFTER_S)
+    assert (far(rig), len(rig.asks)) == ([1, 3], MOST_REPLAYS)
     assert "lost" in rig.log.getvalue()
-    rig.hear(message(4), message(6), now=ASKS_AT_MOST * ASKS_AGAIN_AFTER_S)
+    rig.hear(message(4), message(6), now=MOST_REPLAYS * REPLAY_REPEATED_AFTER_S)
     assert far(rig) == [1, 3, 4]
-    assert len(rig.asks) == ASKS_AT_MOST + 1  # a new gap is asked for anew
+    assert len(rig.asks) == MOST_REPLAYS + 1  # a new gap is asked for anew
 
 
 def test_only_what_never_came_is_lost_when_a_gap_is_given_up(rig: Rig) -> None:
     """The second event is gone for good; what came behind it, and came again with every replay, is not."""
     rig.hear(message(1))
-    for attempt in range(ASKS_AT_MOST):
-        rig.hear(*map(message, range(3, 4 + attempt)), now=attempt * ASKS_AGAIN_AFTER_S)
-    rig.hear(message(6), now=ASKS_AT_MOST * ASKS_AGAIN_AFTER_S)
+    for attempt in range(MOST_REPLAYS):
+        rig.hear(*map(message, range(3, 4 + attempt)), now=attempt * REPLAY_REPEATED_AFTER_S)
+    rig.hear(message(6), now=MOST_REPLAYS * REPLAY_REPEATED_AFTER_S)
     assert far(rig) == [1, 3, 4, 5, 6]
 
 
@@ -410,7 +410,7 @@ def test_another_host_can_not_speak_for_a_service_of_this_one(rig: Rig) -> None:
 
 @given(st.lists(st.lists(st.integers(1, 12), max_size=6), max_size=12), st.lists(st.booleans(), min_size=12))
 @settings(max_examples=30, deadline=None)
-def test_another_hosts_events_are_heard_once_and_in_order(
+def test_another_hosts_events_are_received_once_and_in_order(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[int]], fails: list[bool]
 ) -> None:
     """Messages lost, doubled and shuffled; the other host answers what it is asked for at last."""

@@ -1,4 +1,4 @@
-"""The desk survives any payload, exactly one service answers for each, and each command is filed once."""
+"""The intake survives any payload, exactly one service answers for each, and each command is filed once."""
 
 import io
 import json
@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from paho.mqtt.client import topic_matches_sub
 
-from shared.contract.commands import MAX_PAYLOAD, VERBS, WAITS_AT_MOST_S, Reply
+from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, MAX_PAYLOAD, VERBS, Reply
 from shared.contract.ids import is_id
 from shared.contract.services import SERVICES
 from shared.contract.states import AgentState, Desired, Presence, ServiceState, Status
-from shared.contract.topics import AGENT_DRIFT, AGENT_STATE, FRONT_DESK, SERVICE_STATE, Space
+from shared.contract.topics import AGENT_DRIFT, AGENT_STATE, DEFAULT_OWNER, SERVICE_STATE, Space
 from shared.contract.writer import DocumentWriter
 from shared.messaging.cursors import LocatedMessage
 from shared.messaging.inbox import MessageArrived
@@ -28,7 +28,7 @@ from tests.fakes.bus import FakeBus
 
 SPACE = Space("box")
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-DESKS = {service: CommandIntake(SPACE, service) for service in SERVICES}
+INTAKES = {service: CommandIntake(SPACE, service) for service in SERVICES}
 
 
 def command(
@@ -47,9 +47,9 @@ def take_all(message: MessageArrived, verb: str, waited_s: float = 0.0) -> dict[
     """What each service that hears the message makes of it."""
     return {
         service: taken
-        for service, desk in DESKS.items()
-        if any(topic_matches_sub(name, message.topic) for name in desk.subscriptions)
-        and (taken := desk.take(message, verb, now=NOW, waited_s=waited_s)) is not None
+        for service, intake in INTAKES.items()
+        if any(topic_matches_sub(name, message.topic) for name in intake.subscriptions)
+        and (taken := intake.take(message, verb, now=NOW, waited_s=waited_s)) is not None
     }
 
 
@@ -77,7 +77,7 @@ def test_a_command_becomes_a_request() -> None:
         payload=body,
         reply_to="muster/box/reply/c1",
         asked=NOW.timestamp(),
-        expires=NOW.timestamp() + WAITS_AT_MOST_S,
+        expires=NOW.timestamp() + COMMAND_EXPIRES_AFTER_S,
         agent="builder",
         delivery=None,
     )
@@ -101,7 +101,7 @@ def test_a_reply_may_be_wanted_elsewhere_below_reply() -> None:
 
 def test_the_time_it_waited_counts_towards_its_end() -> None:
     request = accepted(command({"agent": "a"}), waited_s=50.0)
-    assert (request.asked, request.expires) == (NOW.timestamp() - 50, NOW.timestamp() + WAITS_AT_MOST_S - 50)
+    assert (request.asked, request.expires) == (NOW.timestamp() - 50, NOW.timestamp() + COMMAND_EXPIRES_AFTER_S - 50)
 
 
 @pytest.mark.parametrize("away", [timedelta(days=-1), timedelta(seconds=1), timedelta(days=9)])
@@ -117,12 +117,14 @@ def test_a_replay_is_for_the_service_it_names(service: str) -> None:
     assert isinstance(taken[service], Request)
 
 
-def test_every_verb_is_heard_by_its_owner() -> None:
+def test_every_verb_reaches_its_owner() -> None:
     for verb, kind in VERBS.items():
         owners = SERVICES if kind.owner == "*" else (kind.owner,)
         topic = f"muster/box/command/{verb}"
-        heard = {s for s, desk in DESKS.items() if any(topic_matches_sub(name, topic) for name in desk.subscriptions)}
-        assert heard == {*owners, FRONT_DESK}
+        subscribers = {
+            s for s, intake in INTAKES.items() if any(topic_matches_sub(name, topic) for name in intake.subscriptions)
+        }
+        assert subscribers == {*owners, DEFAULT_OWNER}
 
 
 def test_the_trace_of_a_cleared_message_is_nothing() -> None:
@@ -295,15 +297,15 @@ def test_a_command_in_the_journal_that_can_not_be_read_is_a_fault() -> None:
         read_command(VERBS["spawn"], b"{")
 
 
-# --- reception: what becomes of what the desk takes ---
+# --- reception: what becomes of what the intake takes ---
 
 
 class Rig:
     def __init__(self, path: Path) -> None:
         self.journal = Journal(path, "spawner")
         self.bus = FakeBus(up=True)
-        self.teller = DocumentWriter(SPACE, "spawner", self.journal.epoch)
-        self.own = OwnPresence(self.teller, self.bus)
+        self.writer = DocumentWriter(SPACE, "spawner", self.journal.epoch)
+        self.own = OwnPresence(self.writer, self.bus)
         self.states = {"muster/box/agent/builder/state"}
         self.start()
 
@@ -330,8 +332,8 @@ class Rig:
             transaction.answer(request_id, said, 1.0)
 
     def state(self, status: Presence, connection: int) -> MessageArrived:
-        state: ServiceState = state_of(self.teller, status, connection)
-        topic, payload = self.teller.state(state, seq=0, time=NOW)
+        state: ServiceState = state_of(self.writer, status, connection)
+        topic, payload = self.writer.state(state, seq=0, time=NOW)
         return MessageArrived(topic, payload, retained=False, repeated=False, mid=1, qos=1, connection=1)
 
 
@@ -426,7 +428,7 @@ def test_events_are_handed_on_and_commands_of_other_hosts_are_not_ours(rig: Rig)
     assert not rig.sort(far)[1]
 
 
-def test_what_comes_before_the_echo_of_our_greeting_may_have_waited(rig: Rig) -> None:
+def test_commands_before_the_echo_of_the_own_state_may_have_waited(rig: Rig) -> None:
     rig.own.connection = 3
     rig.reception.connected(kept=True, away_s=1_000.0)
     rig.sort(
@@ -437,7 +439,7 @@ def test_what_comes_before_the_echo_of_our_greeting_may_have_waited(rig: Rig) ->
     ages = {
         request.id: rig.journal.requests.open()[-1].asked - request.asked for request in rig.journal.requests.open()
     }
-    assert list(waits.values()) == [WAITS_AT_MOST_S] * 3
+    assert list(waits.values()) == [COMMAND_EXPIRES_AFTER_S] * 3
     assert ages["old"] > 900
     assert ages["old2"] > 900
     assert ages["new"] == 0
@@ -463,14 +465,14 @@ def test_in_a_new_session_nothing_has_waited(rig: Rig) -> None:
 def test_a_late_will_is_contradicted(rig: Rig, status: Presence, connection: int, contradicted: bool) -> None:
     rig.own.connection = 3
     rig.sort(rig.state(status, connection))
-    assert rig.reception.contradicted is contradicted
+    assert rig.reception.presence_is_wrong is contradicted
 
 
 def test_a_late_will_is_contradicted_whatever_comes_behind_it(rig: Rig) -> None:
     rig.own.connection = 3
     cleared = MessageArrived(SERVICE_STATE.name(SPACE, service="spawner"), b"", False, False, 1, 1, 1)
     rig.sort(rig.state(Presence.OFFLINE, 2), cleared, rig.state(Presence.ONLINE, 2))
-    assert rig.reception.contradicted
+    assert rig.reception.presence_is_wrong
 
 
 def test_retained_states_of_what_is_gone_are_cleared(rig: Rig) -> None:

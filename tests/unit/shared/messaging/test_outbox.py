@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from shared.messaging import outbox as outbox_module
 from shared.messaging.journal import Journal
-from shared.messaging.outbox import NOTES_EVERY_S, OVERLAP_S, SETTLES_S, WINDOW, Outbox
+from shared.messaging.outbox import (
+    PROGRESS_SAVED_EVERY_S,
+    RESENT_BEFORE_LOSS_S,
+    SUBSCRIBERS_RETURN_WITHIN_S,
+    WINDOW,
+    Outbox,
+)
 
 
 @dataclass
@@ -116,13 +122,13 @@ class Rig:
         self.broker.takes = None
         if not self.broker.up or self.unnoticed:
             self.connect()
-        self.now += SETTLES_S
+        self.now += SUBSCRIBERS_RETURN_WITHIN_S
         for _ in range(100):
             self.outbox.pump(self.now)
             self.acknowledge(*self.broker.unacknowledged)
             if not self.broker.unacknowledged and self.outbox.due(self.now) is None:
                 break
-        self.outbox.note(self.now, at_once=True)
+        self.outbox.save_progress(self.now, at_once=True)
 
 
 @contextmanager
@@ -190,7 +196,7 @@ def test_an_acknowledgement_out_of_order_is_noted_when_those_before_it_have_come
     noted = []
     for number in (3, 2, 4, 1):
         rig.acknowledge(number)
-        rig.outbox.note(rig.now, at_once=True)
+        rig.outbox.save_progress(rig.now, at_once=True)
         noted.append(rig.journal.published())
     assert noted == [0, 0, 0, 4]
 
@@ -210,14 +216,14 @@ def test_after_a_restart_it_goes_on_behind_what_was_noted(rig: Rig) -> None:
     rig.tell(5)
     rig.outbox.pump(rig.now)
     rig.acknowledge(1, 2, 3)
-    rig.outbox.note(rig.now, at_once=True)
+    rig.outbox.save_progress(rig.now, at_once=True)
     rig.acknowledge(4)
     rig.restart()
     assert rig.outbox.waiting == 2
     rig.connect()
     rig.outbox.pump(rig.now)
     assert rig.broker.here == [], "there may have been no broker: who listens takes a moment to return"
-    rig.outbox.pump(rig.now + SETTLES_S)
+    rig.outbox.pump(rig.now + SUBSCRIBERS_RETURN_WITHIN_S)
     assert rig.broker.here == [4, 5]
 
 
@@ -226,14 +232,14 @@ def test_what_is_published_is_written_down_seldom(rig: Rig) -> None:
     rig.tell(3)
     rig.outbox.pump(rig.now)
     noted = []
-    for number, passed in ((1, 0.0), (2, NOTES_EVERY_S / 2), (3, NOTES_EVERY_S)):
+    for number, passed in ((1, 0.0), (2, PROGRESS_SAVED_EVERY_S / 2), (3, PROGRESS_SAVED_EVERY_S)):
         rig.acknowledge(number)
-        rig.outbox.note(rig.now + passed)
+        rig.outbox.save_progress(rig.now + passed)
         noted.append(rig.journal.published())
     assert noted == [1, 1, 3]
 
 
-def test_on_the_first_connection_nobody_is_waited_for(rig: Rig) -> None:
+def test_on_the_first_connection_events_are_published_at_once(rig: Rig) -> None:
     rig.tell(1)
     rig.connect()
     assert rig.outbox.due(rig.now) == rig.now
@@ -241,12 +247,12 @@ def test_on_the_first_connection_nobody_is_waited_for(rig: Rig) -> None:
     assert rig.broker.here == [1]
 
 
-def test_after_a_loss_those_who_listen_get_time_to_return(rig: Rig) -> None:
+def test_after_a_loss_subscribers_get_time_to_return(rig: Rig) -> None:
     rig.connect()
     rig.lose()
     rig.tell(1)
     rig.connect()
-    opens = rig.now + SETTLES_S
+    opens = rig.now + SUBSCRIBERS_RETURN_WITHIN_S
     assert rig.outbox.due(rig.now) == opens
     rig.outbox.pump(opens - 0.001)
     assert rig.broker.here == []
@@ -257,15 +263,15 @@ def test_after_a_loss_those_who_listen_get_time_to_return(rig: Rig) -> None:
 def test_after_a_loss_what_the_broker_may_have_forgotten_is_sent_again(rig: Rig) -> None:
     rig.connect()
     for _ in range(4):
-        rig.now += OVERLAP_S / 2
+        rig.now += RESENT_BEFORE_LOSS_S / 2
         rig.tell(1)
         rig.outbox.pump(rig.now)
         rig.acknowledge()
-    rig.outbox.note(rig.now, at_once=True)
+    rig.outbox.save_progress(rig.now, at_once=True)
     rig.lose()
     rig.now += 3600.0
     rig.connect()
-    rig.outbox.pump(rig.now + SETTLES_S)
+    rig.outbox.pump(rig.now + SUBSCRIBERS_RETURN_WITHIN_S)
     assert rig.broker.here == [2, 3, 4]  # the second was told just so long before the loss
     assert rig.outbox.waiting == 3
 
@@ -299,11 +305,11 @@ def test_a_connection_that_was_replaced_unnoticed_does_not_hide_what_was_never_a
     rig.connect()
     rig.tell(3)
     rig.outbox.pump(rig.now)
-    rig.now += 10 * OVERLAP_S
+    rig.now += 10 * RESENT_BEFORE_LOSS_S
     rig.swap()
     rig.tell(1)
     rig.outbox.pump(rig.now)
-    rig.outbox.note(rig.now, at_once=True)
+    rig.outbox.save_progress(rig.now, at_once=True)
     assert rig.journal.published() == 0
     rig.drain()
     assert set(rig.broker.here) == {1, 2, 3, 4}
@@ -360,9 +366,9 @@ def test_a_quiet_service_whose_events_were_all_pruned_has_nothing_to_do(rig: Rig
     rig.now += 8 * 24 * 3600.0
     rig.journal.prune(before=rig.now - 1)
     again(rig)
-    rig.now += SETTLES_S
+    rig.now += SUBSCRIBERS_RETURN_WITHIN_S
     rig.outbox.pump(rig.now)
-    rig.outbox.note(rig.now, at_once=True)
+    rig.outbox.save_progress(rig.now, at_once=True)
     assert rig.outbox.due(rig.now) is None
     assert rig.outbox.waiting == 0
     assert rig.journal.published() == 3
@@ -426,7 +432,7 @@ def apply(rig: Rig, what: str, number: int) -> None:  # noqa: PLR0912 - one case
             rig.rewinds += 1
             rig.outbox.rewind(number)
         case "note":
-            rig.outbox.note(rig.now, at_once=number % 2 == 0)
+            rig.outbox.save_progress(rig.now, at_once=number % 2 == 0)
         case "restart":
             rig.restart()
         case "drain":
@@ -461,7 +467,7 @@ def test_whatever_happens_everything_is_published_in_order_and_noted_only_when_i
             assert len(stretches) <= 1 + rig.rewinds + sum(what == "swap" for what, _ in operations)
             assert all(stretch == list(range(stretch[0], stretch[-1] + 1)) for stretch in stretches)
         if lost_at is not None:
-            again = {seq for seq, at in enumerate(rig.ats, start=1) if at >= lost_at - OVERLAP_S}
+            again = {seq for seq, at in enumerate(rig.ats, start=1) if at >= lost_at - RESENT_BEFORE_LOSS_S}
             assert again <= set(rig.broker.here)
 
 

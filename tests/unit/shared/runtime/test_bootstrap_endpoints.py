@@ -26,7 +26,7 @@ def fleet(directory: Path, text: str = "agents: {}\n") -> Fleet:
 DECLARED = "broker: {endpoints: ['mqtt://one', 'mqtts://two:8884']}\n"
 
 
-def test_without_a_word_it_is_the_private_one_once_there_is_one(tmp_path: Path) -> None:
+def test_by_default_it_is_the_private_broker_once_there_is_one(tmp_path: Path) -> None:
     found = fleet(tmp_path)
     assert endpoints_of(found) == []
     make_directory(found.home / "broker")
@@ -35,7 +35,7 @@ def test_without_a_word_it_is_the_private_one_once_there_is_one(tmp_path: Path) 
         assert endpoints_of(found) == [Endpoint("127.0.0.1", 20883)]
 
 
-def test_while_the_private_broker_is_down_nobody_takes_a_stranger_on_its_port_for_it(tmp_path: Path) -> None:
+def test_while_the_private_broker_is_down_another_program_on_its_port_is_not_used(tmp_path: Path) -> None:
     found = fleet(tmp_path)
     make_directory(found.home / "broker")
     keep(found.home, SavedEndpoint("mosquitto", 20883, 0))
@@ -47,7 +47,7 @@ def test_the_fleet_file_may_name_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["agents: {}\n", DECLARED])
-def test_the_environment_has_the_last_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_the_environment_overrides_the_fleet_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(BROKER_URL, "mqtt://broker:18883")
     assert endpoints_of(fleet(tmp_path, text)) == [Endpoint("broker", 18883)]
     monkeypatch.setenv(BROKER_URL, "mqtt://a mqtt://b:1884")
@@ -56,7 +56,7 @@ def test_the_environment_has_the_last_word(tmp_path: Path, monkeypatch: pytest.M
     assert len(endpoints_of(fleet(tmp_path, text))) == text.count("://")
 
 
-def test_an_address_that_can_not_be_meant_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_address_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(BROKER_URL, "broker:18883")
     with pytest.raises(BadEndpoint, match="broker:18883"):
         endpoints_of(fleet(tmp_path))

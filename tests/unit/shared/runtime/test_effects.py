@@ -70,7 +70,7 @@ class Rig:
         return False
 
 
-def test_it_is_done_after_the_commit_and_told_in_the_next_turn(tmp_path: Path) -> None:
+def test_an_effect_runs_after_the_commit_and_the_next_turn_gets_its_result(tmp_path: Path) -> None:
     rig = Rig(tmp_path / "journal.db", Knocker())
     rig.turn()
     assert rig.service.knocked == [{"door": "green"}]
@@ -102,7 +102,7 @@ def test_after_a_crash_it_is_done_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", ["", "the door is walled up"])
-def test_a_result_that_a_failed_turn_did_not_take_is_told_again(tmp_path: Path, error: str) -> None:
+def test_the_result_of_a_failed_turn_is_given_to_the_next_one(tmp_path: Path, error: str) -> None:
     rig = Rig(tmp_path / "journal.db", Knocker())
     rig.service.raises = [MusterError(error)] if error else []
     rig.turn()
@@ -115,7 +115,7 @@ def test_a_result_that_a_failed_turn_did_not_take_is_told_again(tmp_path: Path, 
     assert len(rig.service.knocked) == 1
 
 
-def test_what_may_pass_is_tried_again_and_what_does_not_is_told(tmp_path: Path) -> None:
+def test_a_retryable_error_is_tried_again_and_any_other_is_the_result(tmp_path: Path) -> None:
     service = Knocker(at_once=1)
     service.raises = [Retryable("nobody opens"), MusterError("the door is walled up")]
     rig = Rig(tmp_path / "journal.db", service)
@@ -132,10 +132,10 @@ def test_the_same_key_is_the_same_effect(tmp_path: Path) -> None:
     assert len(rig.service.knocked) == 1
 
 
-def test_an_effect_that_nobody_knows_any_more_is_told(tmp_path: Path) -> None:
+def test_an_effect_of_an_unknown_kind_fails(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     with Journal(path, "monitor").transaction() as transaction:
-        transaction.want(Effect("sing", "s", {}))
+        transaction.add_effect(Effect("sing", "s", {}))
     rig = Rig(path, Knocker())
     rig.turn()
     assert [each.error for each in rig.service.results] == ["LookupError: nobody knows an effect 'sing'"]

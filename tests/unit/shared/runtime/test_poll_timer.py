@@ -15,7 +15,7 @@ def rested(now: float = 0.0) -> PollTimer:
 
 def test_the_first_look_is_owed_at_once() -> None:
     rhythm = PollTimer(POLLS, 5.0)
-    assert rhythm.asked_for(5.0)
+    assert rhythm.is_due(5.0)
     assert rhythm.wakes_at(5.0) == 5.0
 
 
@@ -38,24 +38,24 @@ def test_looks_for_other_reasons_do_not_put_the_poll_off() -> None:
 def test_a_look_that_was_asked_for_comes_before_the_poll_and_once() -> None:
     rhythm = rested()
     rhythm.succeeded(more=False, look_again=4.0)
-    assert not rhythm.asked_for(3.9)
+    assert not rhythm.is_due(3.9)
     assert rhythm.wakes_at(1.0) == 4.0
-    assert rhythm.asked_for(4.0)
+    assert rhythm.is_due(4.0)
     rhythm.succeeded(more=False, look_again=None)
-    assert not rhythm.asked_for(5.0)
+    assert not rhythm.is_due(5.0)
 
 
 def test_what_was_left_over_is_looked_at_next() -> None:
     rhythm = rested()
     rhythm.succeeded(more=True, look_again=None)
-    assert rhythm.asked_for(0.1)
+    assert rhythm.is_due(0.1)
 
 
 def test_after_a_failure_the_next_look_is_owed_but_waits() -> None:
     rhythm = rested()
     rhythm.overdue = True
     rhythm.backoff.failed(10.0)
-    assert rhythm.asked_for(10.1)
+    assert rhythm.is_due(10.1)
     assert rhythm.wakes_at(10.1) == 10.0 + FIRST_BACKOFF_S
     assert rhythm.backoff.waits(10.1)
     assert not rhythm.backoff.waits(10.0 + FIRST_BACKOFF_S)

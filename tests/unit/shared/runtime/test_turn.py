@@ -252,7 +252,7 @@ def test_a_command_that_comes_while_it_is_given_time_is_carried_out_afterwards(r
     assert rig.bus.acknowledged == [command()]
 
 
-def test_a_command_is_in_the_journal_before_the_broker_is_told_to_forget_it(rig: Rig) -> None:
+def test_a_command_is_in_the_journal_before_it_is_acknowledged(rig: Rig) -> None:
     connect(rig)
     in_journal: list[bool] = []
     acknowledge = rig.bus.acknowledge
@@ -267,9 +267,7 @@ def test_a_command_is_in_the_journal_before_the_broker_is_told_to_forget_it(rig:
     assert in_journal == [True]
 
 
-def test_a_state_whose_turn_could_not_be_committed_is_shown_all_the_same(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_is_published_after_its_turn_failed_to_commit(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service says what is new to it; a turn that failed must not be the only one in which it said so."""
     connect(rig)
     rig.bus.published.clear()
@@ -328,12 +326,12 @@ def test_a_replay_of_another_epoch_is_refused(rig: Rig) -> None:
     assert rig.codes() == {"r1": "refused"}
 
 
-def test_a_new_connection_is_greeted_with_every_state(rig: Rig) -> None:
+def test_every_state_is_published_on_a_new_connection(rig: Rig) -> None:
     connect(rig)
     assert set(rig.bus.retained) == {STATE_TOPIC, "muster/box/service/spawner/state"}
 
 
-def test_a_greeting_that_failed_is_made_again(rig: Rig) -> None:
+def test_a_failed_start_of_a_connection_is_repeated(rig: Rig) -> None:
     rig.service.shows = [states_fail]
     connect(rig)
     assert STATE_TOPIC not in rig.topics()
@@ -342,7 +340,7 @@ def test_a_greeting_that_failed_is_made_again(rig: Rig) -> None:
     assert STATE_TOPIC in rig.topics()
 
 
-def test_what_arrives_with_a_greeting_that_fails_is_not_lost(rig: Rig) -> None:
+def test_messages_during_a_failed_start_of_a_connection_are_not_lost(rig: Rig) -> None:
     """The broker brings a message once a connection: nobody else would remember it."""
     rig.service.shows = [states_fail]
     connect(rig, command())
@@ -352,7 +350,7 @@ def test_what_arrives_with_a_greeting_that_fails_is_not_lost(rig: Rig) -> None:
     assert rig.journal.requests.answer_to("c1") is not None
 
 
-def test_a_greeting_that_is_made_again_still_knows_how_long_it_was_away(rig: Rig) -> None:
+def test_a_repeated_start_of_a_connection_knows_how_long_the_service_was_away(rig: Rig) -> None:
     rig.journal.note_listened(time.time() - 1_000.0)
     rig.service.shows = [states_fail]
     connect(rig, kept=True)
@@ -362,7 +360,7 @@ def test_a_greeting_that_is_made_again_still_knows_how_long_it_was_away(rig: Rig
     assert rig.codes() == {"c1": "expired"}
 
 
-def test_answers_that_a_broker_may_have_swallowed_are_given_again(rig: Rig) -> None:
+def test_replies_that_a_broker_may_have_lost_are_published_again(rig: Rig) -> None:
     connect(rig)
     rig.service.does = [tells]
     rig.run(command())
@@ -410,7 +408,7 @@ def test_a_full_disk_while_noting_what_was_published_does_not_make_the_loop_spin
 
 
 @pytest.mark.parametrize("what", ["note_listened", "listened"])
-def test_a_full_disk_while_greeting_does_not_make_the_loop_spin(
+def test_a_full_disk_at_the_start_of_a_connection_does_not_make_the_loop_spin(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     monkeypatch.setattr(rig.journal, what, disk_is_full)

@@ -272,7 +272,7 @@ def test_both_readings_have_the_same_places(pieces: list[tuple[str, str]]) -> No
 
 @settings(deadline=None)
 @given(st.text(max_size=400), st.sampled_from(sorted(shipped())))
-def test_no_screen_is_too_strange_and_each_is_read_the_same_again(screen: str, name: str) -> None:
+def test_any_screen_can_be_read_and_gives_the_same_result_again(screen: str, name: str) -> None:
     assert read_screen(shipped()[name], screen) == read_screen(shipped()[name], screen)
 
 

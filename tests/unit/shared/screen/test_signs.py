@@ -266,7 +266,7 @@ def test_colours_have_the_places_of_the_text(pieces: list[tuple[str, str]]) -> N
 
 
 @given(st.text(max_size=300), st.sampled_from(sorted(shipped())))
-def test_nothing_is_too_strange_and_all_is_read_the_same_again(text: str, name: str) -> None:
+def test_any_text_can_be_read_and_gives_the_same_result_again(text: str, name: str) -> None:
     backend = shipped()[name]
     for read in (read_signs, read_title):
         assert read(backend, text) == read(backend, text)

@@ -51,7 +51,7 @@ def other(request: pytest.FixtureRequest, path: Path) -> Iterator[subprocess.Pop
         process.kill()
 
 
-def test_nobody_holds_what_is_not_there(path: Path) -> None:
+def test_a_missing_lock_file_has_no_holder(path: Path) -> None:
     assert holder(path) is None
     assert not path.exists(), "looking leaves no trace"
 

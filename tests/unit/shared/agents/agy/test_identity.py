@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from shared.agents.identity import READERS, ConversationIdentity
+from shared.agents.identity import IDENTITY_READERS, ConversationIdentity
 from shared.system.processes import OpenFile, Process
 from tests.fakes.processes import Details, FakeProcesses
 from tests.unit.shared.agents.process_samples import SAMPLES, ident, put
@@ -26,7 +26,7 @@ def seen(room: Path, *arguments: str, held: list[Path] | None = None) -> FakePro
 
 
 def identify(processes: FakeProcesses) -> ConversationIdentity | None:
-    return READERS["agy"](processes, AGY, Path("/nowhere"))
+    return IDENTITY_READERS["agy"](processes, AGY, Path("/nowhere"))
 
 
 def test_the_database_that_it_holds(tmp_path: Path) -> None:

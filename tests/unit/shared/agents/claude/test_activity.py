@@ -165,7 +165,7 @@ def test_an_error_that_ends_the_turn(text: str, kind: str | None, status: int | 
     assert after.says is WORKING
 
 
-def test_who_goes_on_by_itself_says_so() -> None:
+def test_an_agent_that_continues_by_itself_says_so() -> None:
     limit = error(1, "You've hit your 5-hour limit · resets 6:23pm (UTC)", "rate_limit", 429)
     says = system(1.1, "informational", content="Usage limit reached · continuing automatically at 6:23pm")
     reset = system(9, "informational", content="Usage limit reset · Continuing automatically")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.agents.identity import READERS, ConversationIdentity
+from shared.agents.identity import IDENTITY_READERS, ConversationIdentity
 from shared.system.processes import Process
 from tests.fakes.processes import Details, FakeProcesses
 from tests.unit.shared.agents.process_samples import SAMPLES, ident, put
@@ -26,7 +26,7 @@ def seen(home: Path, process: Process = CLAUDE, **variables: str) -> FakeProcess
 
 
 def identify(processes: FakeProcesses, pid: int = PID) -> ConversationIdentity | None:
-    return READERS["claude"](processes, processes.process(pid), WORKS)
+    return IDENTITY_READERS["claude"](processes, processes.process(pid), WORKS)
 
 
 def sessions(home: Path) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shared.agents.claude import live_file
-from shared.agents.claude.live_file import UNREADABLE_AT_MOST, LiveFileReader, claim_of
+from shared.agents.claude.live_file import MOST_UNREADABLE, LiveFileReader, claim_of
 from shared.agents.evidence import EvidenceSource
 from shared.contract.states import Activity
 from shared.system.processes import Process
@@ -122,8 +122,8 @@ def test_a_half_written_file_says_what_it_said_for_a_moment(half: str, file: Fil
     file.write(json.dumps(live("busy")))
     assert says(reader) is Activity.WORKING
     file.write(half)
-    found = [says(reader) for _ in range(UNREADABLE_AT_MOST + 1)]
-    assert found == [Activity.WORKING] * (UNREADABLE_AT_MOST - 1) + [None] * 2
+    found = [says(reader) for _ in range(MOST_UNREADABLE + 1)]
+    assert found == [Activity.WORKING] * (MOST_UNREADABLE - 1) + [None] * 2
     file.write(json.dumps(live("idle")))
     assert says(reader) is Activity.WAITING
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.agents.identity import READERS, ConversationIdentity
+from shared.agents.identity import IDENTITY_READERS, ConversationIdentity
 from shared.system.processes import OpenFile, Process
 from tests.fakes.processes import Details, FakeProcesses
 from tests.unit.shared.agents.process_samples import SAMPLES, ident, moment, put
@@ -34,7 +34,7 @@ def at(name: str, room: Path) -> FakeProcesses:
 
 
 def identify(processes: FakeProcesses, pid: int = WRAPPER) -> ConversationIdentity | None:
-    return READERS["codex"](processes, processes.process(pid), Path("/nowhere"))
+    return IDENTITY_READERS["codex"](processes, processes.process(pid), Path("/nowhere"))
 
 
 def rollout(room: Path, number: int) -> Path | None:

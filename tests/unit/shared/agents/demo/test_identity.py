@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.agents.identity import READERS, ConversationIdentity, identify, reader_for
+from shared.agents.identity import IDENTITY_READERS, ConversationIdentity, identify, reader_for
 from shared.fleet.profiles import shipped
 from shared.system.processes import Process
 from tests.fakes.processes import Details, FakeProcesses
@@ -37,7 +37,7 @@ def seen(room: Path, *arguments: str) -> FakeProcesses:
 def test_its_command_line_says_it(arguments: list[str], conversation: str | None, tmp_path: Path) -> None:
     processes = seen(tmp_path, *arguments)
     expected = ConversationIdentity(conversation, None, tmp_path) if conversation else None
-    assert READERS["demo"](processes, SHELL, tmp_path) == expected
+    assert IDENTITY_READERS["demo"](processes, SHELL, tmp_path) == expected
 
 
 def test_the_file_is_named_once_it_is_there(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_the_file_is_named_once_it_is_there(tmp_path: Path) -> None:
 
 def test_another_script_is_none(tmp_path: Path) -> None:
     processes = FakeProcesses({AGENT: Details(["python", "demo.py", "--conversation", "c1"])})
-    assert READERS["demo"](processes, AGENT, tmp_path) is None
+    assert IDENTITY_READERS["demo"](processes, AGENT, tmp_path) is None
 
 
 def test_every_shipped_backend_has_a_reader_but_those_without_a_record() -> None:

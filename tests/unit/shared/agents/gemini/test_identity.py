@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.agents.identity import READERS, ConversationIdentity
+from shared.agents.identity import IDENTITY_READERS, ConversationIdentity
 from shared.system.processes import Process
 from tests.fakes.processes import FakeProcesses
 from tests.unit.shared.agents.process_samples import SAMPLES, ident, moment, put
@@ -24,7 +24,7 @@ def at(name: str, room: Path) -> FakeProcesses:
 
 
 def identify(processes: FakeProcesses, pid: int = FIRST) -> str | None:
-    found = READERS["gemini"](processes, processes.process(pid), Path("/nowhere"))
+    found = IDENTITY_READERS["gemini"](processes, processes.process(pid), Path("/nowhere"))
     return found.conversation if found is not None else None
 
 
@@ -39,7 +39,7 @@ def log(room: Path) -> Path:
 @pytest.mark.parametrize(("name", "conversation"), [("prompted", 1), ("cleared", 4), ("resumed", 7)])
 def test_one_in_a_directory(name: str, conversation: int, tmp_path: Path) -> None:
     processes = at(name, tmp_path)
-    found = READERS["gemini"](processes, processes.process(FIRST), Path("/nowhere"))
+    found = IDENTITY_READERS["gemini"](processes, processes.process(FIRST), Path("/nowhere"))
     assert found == ConversationIdentity(ident(conversation), chat(tmp_path, conversation), tmp_path / "ws")
 
 
@@ -48,7 +48,7 @@ def test_two_in_a_directory_are_not_told_apart(tmp_path: Path) -> None:
     assert [identify(processes, pid) for pid in (FIRST, SECOND)] == [None, None]
 
 
-def test_of_two_that_were_told_their_conversations_each_is_known(tmp_path: Path) -> None:
+def test_two_with_conversations_on_their_command_lines_are_told_apart(tmp_path: Path) -> None:
     processes = at("two", tmp_path)
     for top, number in ((FIRST, 1), (SECOND, 7)):
         for process in processes.below(top):
@@ -57,7 +57,7 @@ def test_of_two_that_were_told_their_conversations_each_is_known(tmp_path: Path)
     assert identify(processes, FIRST) == ident(4)  # where its `/clear` led
 
 
-def test_two_that_were_told_the_same_are_not_told_apart(tmp_path: Path) -> None:
+def test_two_with_the_same_conversation_on_their_command_lines_are_not_told_apart(tmp_path: Path) -> None:
     processes = at("two", tmp_path)
     for process in processes:
         processes = processes.but(process.pid, arguments=["node", "gemini", "--resume", ident(1)])

@@ -156,7 +156,7 @@ def test_a_path_that_no_text_can_hold_gets_none(tmp_path: Path, name: str, monke
     assert (hooks.args, hooks.env, hooks.withheld) == ([], {}, "the path of the fleet is not UTF-8")
 
 
-def test_who_gets_none_leaves_no_trace(tmp_path: Path) -> None:
+def test_a_start_without_hooks_leaves_no_trace(tmp_path: Path) -> None:
     InjectedHooks(withheld="why").lay_out(tmp_path / "hooks")
     assert list(tmp_path.iterdir()) == []
 

@@ -60,13 +60,13 @@ def test_an_event_has_all_that_the_hook_knew(laid: Laid) -> None:
         event.payload,
         file,
     )
-    assert (event.name, event.subagent, event.payload["n"]) == ("Stop", "a1", [1])
+    assert (event.name, event.payload["agent_id"], event.payload["n"]) == ("Stop", "a1", [1])
 
 
 def test_what_was_not_known_is_none(laid: Laid) -> None:
     laid.lay("1-1", b"1\t5\t\t\t\t9\n{}")
     (event,) = laid.spool.read()
-    assert (event.spawn, event.pane, event.socket, event.name, event.subagent) == (None, None, None, "", None)
+    assert (event.spawn, event.pane, event.socket, event.name) == (None, None, None, "")
 
 
 def test_events_come_in_the_order_of_their_times_until_they_are_done(laid: Laid) -> None:
@@ -117,7 +117,7 @@ CUT = b'{"session_id": "c1", "n": [1, {"a": "\\ud83d"}], "hook_event_name": "Sto
 
 
 @pytest.mark.parametrize("left", [b'"', b'{"b": "', b'[["', b"1", b"tru", b""])
-def test_of_a_payload_that_was_cut_all_that_is_whole_counts(laid: Laid, left: bytes) -> None:
+def test_the_complete_members_of_a_truncated_payload_are_read(laid: Laid, left: bytes) -> None:
     body = CUT + left
     laid.lay("1-1", HEAD + body + (b"x" if left.endswith(b'"') else b"1") * (KEPT - len(body)))
     (event,) = laid.spool.read()
@@ -131,7 +131,7 @@ def test_of_what_was_never_a_payload_nothing_counts(laid: Laid, body: bytes) -> 
     assert "not JSON" in laid.said[0]
 
 
-def test_calls_of_agents_that_nobody_spawned_can_be_forgotten(laid: Laid) -> None:
+def test_events_of_agents_that_muster_did_not_start_can_be_removed(laid: Laid) -> None:
     spawned = laid.lay("1-1", HEAD + b"{}")
     laid.lay("2-2", b"1\t5\t\t%1\t\t9\n{}")
     laid.lay("3-3", b"1\t5\t\t\t\t9\nnot JSON")
@@ -188,7 +188,7 @@ def test_no_bytes_make_it_raise(laid: Laid, head: bytes, body: bytes) -> None:
     assert laid.spool.read() == []
 
 
-def test_a_directory_that_somebody_removed_is_made_anew(laid: Laid) -> None:
+def test_a_removed_directory_is_created_again(laid: Laid) -> None:
     laid.files.rmdir()
     assert laid.spool.read() == []
     assert laid.files.is_dir()

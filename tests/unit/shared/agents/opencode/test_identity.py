@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.agents.identity import READERS, ConversationIdentity
+from shared.agents.identity import IDENTITY_READERS, ConversationIdentity
 from shared.system.processes import OpenFile
 from tests.fakes.processes import FakeProcesses
 from tests.unit.shared.agents.process_samples import SAMPLES, moment
@@ -46,7 +46,7 @@ def at(name: str, room: Path, before: bytes = b"") -> FakeProcesses:
 
 
 def identify(processes: FakeProcesses, pid: int = FIRST) -> ConversationIdentity | None:
-    return READERS["opencode"](processes, processes.process(pid), Path("/nowhere"))
+    return IDENTITY_READERS["opencode"](processes, processes.process(pid), Path("/nowhere"))
 
 
 def conversation(processes: FakeProcesses, pid: int = FIRST) -> str | None:

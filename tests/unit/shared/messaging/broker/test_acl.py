@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shared.contract.services import PEOPLE, SERVICES
-from shared.contract.topics import COMMAND, EVERY_SERVICE, FRONT_DESK, TOPICS, Space
+from shared.contract.topics import COMMAND, DEFAULT_OWNER, EVERY_SERVICE, TOPICS, Space
 from shared.messaging.broker.acl import ANY_HOST, BrokerRole, committed, render, roles
 from shared.messaging.broker.nats import subjects
 
@@ -57,8 +57,8 @@ def test_a_service_leaves_its_host_only_to_ask_for_a_replay(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_only_the_front_desk_may_clear_a_retained_command(name: str) -> None:
-    assert ("muster/box/command/+" in BOX[name].writes) == (name == FRONT_DESK)
+def test_only_the_default_owner_may_clear_a_retained_command(name: str) -> None:
+    assert ("muster/box/command/+" in BOX[name].writes) == (name == DEFAULT_OWNER)
 
 
 def test_the_prefix_is_a_setting() -> None:

@@ -102,7 +102,7 @@ def test_broken_passwords_are_explained_and_never_overwritten(tmp_path: Path, te
     assert (tmp_path / "credentials").read_text() == text
 
 
-def test_a_kept_port_that_a_stranger_took_is_given_up(tmp_path: Path) -> None:
+def test_a_saved_port_that_another_program_took_is_given_up(tmp_path: Path) -> None:
     first = made(tmp_path)
     with socket.socket() as stranger:
         stranger.bind(("127.0.0.1", first.endpoint.port))

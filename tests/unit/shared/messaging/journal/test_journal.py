@@ -440,7 +440,7 @@ def test_connections_are_counted_for_each_service_over_restarts(opened: Open) ->
     assert opened("reconciler").next_connection() == 1
 
 
-def test_what_was_published_and_heard_is_kept(opened: Open) -> None:
+def test_progress_and_the_last_contact_are_stored(opened: Open) -> None:
     assert (opened().published(), opened().listened()) == (0, 0.0)
     opened().note_published(5)
     opened().note_listened(123.5)
@@ -516,7 +516,7 @@ def test_old_answers_are_pruned_and_open_requests_stay(opened: Open) -> None:
 
 
 @pytest.mark.parametrize(("now", "busy"), [(100.0, True), (159.0, True), (160.0, False)])
-def test_others_can_see_that_somebody_is_busy_with_an_agent(opened: Open, now: float, busy: bool) -> None:
+def test_others_can_see_an_open_command_about_an_agent(opened: Open, now: float, busy: bool) -> None:
     spawner, reconciler = opened(), opened("reconciler")
     spawner.requests.accept([request("r1", asked=100.0)])
     assert reconciler.requests.open_about("builder", now) is busy, "nobody is busy with what has expired"
@@ -527,7 +527,7 @@ def test_others_can_see_that_somebody_is_busy_with_an_agent(opened: Open, now: f
 
 
 @pytest.mark.parametrize(("since", "until", "was_busy"), [(105, 110, True), (106, 110, False), (90, 104, False)])
-def test_others_can_see_that_somebody_was_busy_with_an_agent(
+def test_others_can_see_an_answered_command_about_an_agent(
     opened: Open, since: float, until: float, was_busy: bool
 ) -> None:
     spawner, reconciler = opened(), opened("reconciler")
@@ -569,13 +569,13 @@ def test_what_another_keeps_can_be_asked_without_reading_it_all(
     assert sorted(path.parent.iterdir()) == before
 
 
-def test_who_only_looks_is_told_of_a_journal_that_is_none(tmp_path: Path) -> None:
+def test_a_reader_reports_a_file_that_is_no_journal(tmp_path: Path) -> None:
     (tmp_path / "journal.db").write_text("no journal")
     with pytest.raises(JournalUnavailable):
         peek(tmp_path / "journal.db", "registrar", "agent:", "base")
 
 
-def test_a_broker_that_brings_a_command_again_is_found_out(opened: Open) -> None:
+def test_a_redelivered_command_is_recognised(opened: Open) -> None:
     journal = opened()
     journal.requests.accept([request("r1", asked=100.0, delivery="5:abc")])
     assert journal.requests.redelivered("5:abc", since=100.0)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import psutil
 import pytest
 
-from shared.system.processes import Process, Processes, arguments_of, cwd_of, environment_of, open_files_of
+from shared.system.processes import Process, Processes, arguments_of, cwd_of, environment_of, opened_by
 from tests.fakes.processes import process_tree
 
 
@@ -53,7 +53,7 @@ def test_a_circle_ends() -> None:
         (["tmux", "attach", "claude"], {"tmux"}),
     ],
 )
-def test_a_word_is_a_name_only_where_it_is_run(words: Sequence[str], called: set[str]) -> None:
+def test_an_argument_is_a_name_only_if_it_is_run(words: Sequence[str], called: set[str]) -> None:
     tree = process_tree([(5, 1, words)])
     assert tree.names(tree.below(5)[0]) == called
 
@@ -72,4 +72,4 @@ def test_a_process_that_is_gone_or_not_ours_tells_nothing(monkeypatch: pytest.Mo
 
         monkeypatch.setattr(psutil.Process, "__init__", refuse)
         assert (list(arguments_of(gone)), dict(environment_of(gone))) == ([], {})
-        assert (cwd_of(gone), open_files_of(gone)) == (None, [])
+        assert (cwd_of(gone), opened_by(gone)) == (None, [])

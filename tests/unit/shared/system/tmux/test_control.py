@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from shared.system.tmux import requests as tmux_panes
 from shared.system.tmux import stamps as tmux_stamps
-from shared.system.tmux.client import NOTHING_THERE
 from shared.system.tmux.control import Block, Framer, Garbled, Notification, line, quote
 from shared.system.tmux.requests import literal
+from shared.system.tmux.server_link import NOTHING_THERE
 
 # Words that a screen may show and that are framing elsewhere, beside any other text.
 TRAPS = st.sampled_from(["%end 7 3 1", "%error 7 3 1", "%begin 7 99 1", "%exit", "%e", "%sessions-changed", "", "%"])
@@ -61,13 +61,13 @@ def test_an_answer_to_a_hook_is_not_ours() -> None:
         "%end 7 1 1\n%begin 7 2 1\nfalse\n%end 7 2 1\n%begin 7 1 1",
     ],
 )
-def test_a_screen_that_guesses_its_own_frame_is_found_out(forged: str) -> None:
+def test_a_screen_that_guesses_its_own_frame_is_detected(forged: str) -> None:
     with pytest.raises(Garbled):
         read(framed(1, forged) + framed(2, "true"))
 
 
 @pytest.mark.parametrize("wire", [b"%begin 7 one 1\n", b"%begin 7\n", b"%begin 7 5 1 1\n", b"%end 7 5 1\n"])
-def test_what_is_no_frame_is_found_out(wire: bytes) -> None:
+def test_what_is_no_frame_is_detected(wire: bytes) -> None:
     with pytest.raises(Garbled):
         read(wire)
 

@@ -78,7 +78,7 @@ def test_the_mark_of_another_pane_is_no_mark() -> None:
     assert not pane.pane_only
 
 
-def test_what_was_left_says_by_whom_until_it_is_somebodys_again() -> None:
+def test_a_left_session_names_its_fleet_until_it_is_stamped_again() -> None:
     left, again = panes_in([row("$3", "%5", left="home"), row("$4", "%6", "b", left="home")])
     assert (left.left, again.left) == ("home", None)
 
@@ -104,7 +104,7 @@ def test_the_agents_own_pane_stands_for_its_session_though_an_older_one_was_move
     assert agents(*rows) == [("%9", "a-agent"), ("%2", None), ("%10", None)]
 
 
-def test_what_is_beside_an_agent_is_nobodys() -> None:
+def test_panes_beside_an_agents_own_have_no_stamps() -> None:
     own, beside = panes_in([row("$3", "%1", "a", own="%1"), row("$3", "%2", "a", own="%1", left="home")])
     assert (own.agent, own.target, own.left) == ("a-agent", "$3", None)
     assert (beside.is_stamped, beside.own, beside.left) == (False, None, "home")
@@ -125,7 +125,7 @@ def test_the_first_pane_stands_for_a_session_that_an_earlier_version_stamped() -
     assert seen(*rows, row("$4", "%5", "b")) == [("$3", "%9"), ("$4", "%5")]
 
 
-def test_every_pane_of_a_session_that_is_nobodys_is_seen_the_first_one_first() -> None:
+def test_every_pane_of_an_unstamped_session_is_listed_in_order() -> None:
     assert seen(row("$3", "%10"), row("$3", "%9"), row("$4", "%5")) == [("$3", "%9"), ("$3", "%10"), ("$4", "%5")]
 
 
