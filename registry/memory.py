@@ -53,7 +53,7 @@ class RegistryReader:
         except BadRegistry as fault:
             turn.degrade(str(fault))
             return self._read_journal()
-        if not self._file.is_there or self._journal.keeps(*OUTDATED_ROWS):
+        if not self._file.is_there or self._journal.memory_has_field(*OUTDATED_ROWS):
             return self._read_journal()
         return records
 

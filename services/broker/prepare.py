@@ -14,7 +14,7 @@ from services.broker.__main__ import ALREADY_RUNS, lock_file
 from shared.errors import MusterError
 from shared.fleet import Fleet, find_fleet_file, load_fleet
 from shared.messaging.broker import BrokerKind, BrokerProgram, mosquitto
-from shared.messaging.broker.endpoints import LOOPBACK, kept
+from shared.messaging.broker.endpoints import LOOPBACK, saved_endpoint
 from shared.messaging.broker.preparation import NO_WEBSOCKET, prepare
 from shared.system import files as private
 from shared.system import lock
@@ -41,7 +41,7 @@ def write_files(fleet: Fleet, port: int, listen: str) -> Path:
     mosquitto_elsewhere = BrokerProgram(BrokerKind.MOSQUITTO, "mosquitto")
     prepare(fleet.home, fleet.space, port=port, websocket_port=NO_WEBSOCKET, program=mosquitto_elsewhere)
     _hide_from_git(fleet.home)
-    chosen = kept(fleet.home)
+    chosen = saved_endpoint(fleet.home)
     if chosen is None:
         raise MusterError(f"{fleet.home / 'broker'} can't be read back; is the disk full?")
     directory = fleet.home.absolute() / "broker"

@@ -15,7 +15,7 @@ from pathlib import Path
 from services.cli import supervision
 from services.cli.words import Paint, plain
 from shared.agents.parts import FOLDER
-from shared.client.presence import look_at_bus
+from shared.client.presence import read_presence
 from shared.contract.states import Presence
 from shared.errors import MusterError
 from shared.fleet import Fleet, find_fleet_file, load_fleet
@@ -212,7 +212,7 @@ def _journal(fleet: Fleet) -> Iterator[Finding]:
 
 def _bus_and_services(fleet: Fleet) -> Iterator[Finding]:
     endpoints = endpoints_of(fleet)
-    bus = look_at_bus(fleet, 2.0) if endpoints else None
+    bus = read_presence(fleet, 2.0) if endpoints else None
     found = f"{', '.join(map(str, endpoints)) or 'none yet'} {'does not answer' if bus is None else 'answers'}"
     mend = "muster up (or look at .muster/logs/broker.log)" if bus is None else ""
     yield Finding("bus", bus is not None, found, mend)

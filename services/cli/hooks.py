@@ -96,7 +96,7 @@ def _print(done: list[dict[str, Any]], changes: Mapping[str, SettingsChange], *,
 
 def _forget(fleet: Fleet, *, as_json: bool) -> None:
     """Remove unread calls of installed hooks: they hold what people's agents saw and wrote."""
-    number = Spool(fleet.hooks).forget_strangers()
+    number = Spool(fleet.hooks).remove_foreign()
     if number and not as_json:
         calls = "1 call" if number == 1 else f"{number} calls"
         print(f"{calls} of agents that you started {'was' if number == 1 else 'were'} removed unread")

@@ -9,7 +9,7 @@ from services.cli import exit_codes
 from services.cli.status_filter import ACTIVITIES, ANY, DRIFTS, STATUSES, StatusFilter, split
 from services.cli.status_view import StatusView
 from services.cli.words import Paint, terminal_columns
-from shared.client.presence import Glance, may_answer
+from shared.client.presence import PresenceQuery, may_answer
 from shared.client.snapshot import Snapshot, SnapshotReader
 from shared.contract.states import Desired
 
@@ -61,10 +61,10 @@ def _snapshot(reader: SnapshotReader) -> Snapshot:
     """Read the files while the connection to the broker is made."""
     if not may_answer(reader.fleet):
         return reader.take()
-    with closing(Glance(reader.fleet)) as glance:
+    with closing(PresenceQuery(reader.fleet)) as query:
         snapshot = reader.take()
         expected = [name for name in reader.fleet.services if name in snapshot.pids]
-        return snapshot.with_bus(glance.result(BROKER_ANSWERS_WITHIN_S, expected))
+        return snapshot.with_bus(query.result(BROKER_ANSWERS_WITHIN_S, expected))
 
 
 def _text(view: StatusView) -> str:

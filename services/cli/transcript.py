@@ -38,7 +38,7 @@ class TranscriptPlace:
     """None: the newest of the workspace."""
 
 
-def place_of(fleet: Fleet, agent: str) -> TranscriptPlace:
+def cursor_of(fleet: Fleet, agent: str) -> TranscriptPlace:
     """By the agent's record, which may differ from its declaration; without a record, by the declaration."""
     record = recorded(fleet).get(agent)
     name = record.backend if record else fleet.agents[agent].backend
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     if options.agent not in agents:
         hint = did_you_mean(options.agent, agents)
         raise MusterError(f"there is no agent {plain(options.agent)!r}; {hint}there are: {', '.join(agents) or 'none'}")
-    place = place_of(fleet, options.agent)
+    place = cursor_of(fleet, options.agent)
     path, conversation = find(options.agent, place, options.conversation)
     entries = last_turns(READERS[place.format].entries(path, conversation), options.last)
     if options.json:

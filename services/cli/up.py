@@ -7,7 +7,7 @@ import time
 
 from services.cli import exit_codes, supervision
 from services.cli.fleet_option import is_up, open_fleet, say
-from shared.client.presence import look_at_bus
+from shared.client.presence import read_presence
 from shared.client.processes import programs
 from shared.contract.states import Presence
 from shared.errors import MusterError
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         bring_up(fleet)
         write(fleet.home / "fleet.schema.json", render(schema()))  # of this version, for editors
         say(f"up: {', '.join(programs(fleet))} (logs in {fleet.home / 'logs'})")
-        if look_at_bus(fleet, 1.0) is None:
+        if read_presence(fleet, 1.0) is None:
             say(f"but no broker answers at {', '.join(map(str, endpoints_of(fleet)))}: the services go on by polling")
             return exit_codes.NOT_ALL_UP
     if options.json:
@@ -69,7 +69,7 @@ def _wait_for_services(fleet: Fleet) -> list[str]:
         seen = seen or is_up(fleet)
         if seen and not is_up(fleet):
             break  # the supervisor itself has ended: nothing starts the services
-        bus = look_at_bus(fleet, 1.0)
+        bus = read_presence(fleet, 1.0)
         living = supervision.pids(fleet)
         there = bus.services if bus else {}
         waiting = [

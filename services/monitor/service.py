@@ -68,7 +68,7 @@ class Monitor:
         fleet, now = self._fleet_file.fleet, turn.now.timestamp()
         self._processes = None
         records = self._records.read(turn)
-        panes = self._tmux.glance(fleet.stamp)
+        panes = self._tmux.agent_panes(fleet.stamp)
         self._update_subjects(turn, fleet, records, panes)
         for agent, subject in self._subjects.items():
             with turn.isolated(agent):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from registry import AgentRecord
 from services.reconciler.classification import Examination
-from shared.agents.identity import identify, reader_for
+from shared.agents.identity import identify, identity_reader_for
 from shared.agents.recognition import agent_in, program_in, recognised_by
 from shared.contract.ids import is_conversation
 from shared.fleet import Fleet
@@ -177,7 +177,7 @@ def _is_identified(fleet: Fleet, record: AgentRecord | None) -> bool:
     if record is None or record.transcript is not None:
         return record is not None
     backend = fleet.backends.get(record.backend)
-    return backend is None or reader_for(record.backend, backend) is None
+    return backend is None or identity_reader_for(record.backend, backend) is None
 
 
 def examine(fleet: Fleet, record: AgentRecord | None, pane: Pane, processes: Processes) -> Examination:

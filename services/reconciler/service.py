@@ -271,7 +271,7 @@ class Explanations:
 
     def begin(self) -> None:
         """To be called before the records are read: what the registrar reads later may not be in them."""
-        self._recorded = self._journal.place_of("registrar", f"/{self._space.host}/spawner")
+        self._recorded = self._journal.cursor_of("registrar", f"/{self._space.host}/spawner")
 
     def forget_old(self, now: datetime) -> None:
         """Forget drifts that ended while they waited."""
@@ -296,7 +296,7 @@ class Explanations:
         if self._is_busy(agent, turn.now, waited):
             return "somebody is busy with the agent"
         lifecycle = AGENT_LIFECYCLE.name(self._space, agent=agent)
-        if waited < WAITS_AT_MOST and self._journal.has_told("spawner", lifecycle, after=self._recorded):
+        if waited < WAITS_AT_MOST and self._journal.has_event_on("spawner", lifecycle, after=self._recorded):
             return "what the spawner told of it is not recorded yet"
         if drift is UNREGISTERED:
             if pane is not None and abs(turn.now.timestamp() - pane.created) < NEW_SESSION_S:

@@ -124,7 +124,7 @@ IDENTITY_READERS: Parts[IdentityReader] = Parts("identity", "identify")
 """By program: what a backend names as `transcript`, or its own name."""
 
 
-def reader_for(name: str, backend: Backend) -> IdentityReader | None:
+def identity_reader_for(name: str, backend: Backend) -> IdentityReader | None:
     return IDENTITY_READERS.get(backend.transcript or name)
 
 
@@ -132,5 +132,5 @@ def identify(
     name: str, backend: Backend, processes: Processes, agent: Process, workspace: Path
 ) -> ConversationIdentity | None:
     """The conversation that the process of an agent of this backend is in; None unless it is certain."""
-    reader = reader_for(name, backend)
+    reader = identity_reader_for(name, backend)
     return reader(processes, agent, workspace) if reader is not None else None

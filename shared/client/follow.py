@@ -58,7 +58,7 @@ def follow(
                     on_broker_lost()
                 elif isinstance(item, MessageArrived):
                     bus.acknowledge([item])
-                    yield from follower.hear(item)
+                    yield from follower.take(item)
             if alone_since is not None and time.monotonic() - alone_since > JOURNAL_READ_EVERY_S:
                 yield from follower.read_journal()
     finally:
@@ -100,7 +100,7 @@ class Follower:
     def _key(self, source: str, epoch: str) -> tuple[str, str]:
         return (f"/{self.fleet.space.host}/{source}", epoch)
 
-    def hear(self, message: MessageArrived) -> Iterator[FollowedDocument]:
+    def take(self, message: MessageArrived) -> Iterator[FollowedDocument]:
         """What is new by a message of the broker."""
         found = self._read(message.topic, message.payload)
         if found is None:

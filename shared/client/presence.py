@@ -18,7 +18,7 @@ SETTLED_S = 0.15
 
 
 @dataclass
-class BusLook:
+class PresenceReport:
     """The services that have published their state, and when."""
 
     services: dict[str, ServiceState] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class QuietLog(Log):
         pass
 
 
-class Glance:
+class PresenceQuery:
     """A query of all services' states, which connects in the background until `result` is called."""
 
     def __init__(self, fleet: Fleet) -> None:
@@ -55,14 +55,14 @@ class Glance:
         self._bus.subscribe([SERVICE_STATE.filter(fleet.space)])
         self._bus.start()
 
-    def result(self, timeout_s: float, services: Collection[str] = ()) -> BusLook | None:
+    def result(self, timeout_s: float, services: Collection[str] = ()) -> PresenceReport | None:
         """The states; None if no broker answered in time. It returns as soon as the named services are there."""
-        look: BusLook | None = None
+        look: PresenceReport | None = None
         deadline = time.monotonic() + timeout_s
         while items := self._inbox.take(deadline):
             for item in items:
                 if isinstance(item, Connected):
-                    look = BusLook()
+                    look = PresenceReport()
                     deadline = time.monotonic() + timeout_s
                 elif isinstance(item, MessageArrived) and look is not None:
                     look.take(item, self._prefix)
@@ -75,10 +75,10 @@ class Glance:
         self._bus.stop()
 
 
-def look_at_bus(fleet: Fleet, timeout_s: float) -> BusLook | None:
+def read_presence(fleet: Fleet, timeout_s: float) -> PresenceReport | None:
     """The states of all services; None if no broker answered in time."""
-    with closing(Glance(fleet)) as glance:
-        return glance.result(timeout_s)
+    with closing(PresenceQuery(fleet)) as query:
+        return query.result(timeout_s)
 
 
 def may_answer(fleet: Fleet) -> bool:

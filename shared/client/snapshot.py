@@ -13,16 +13,16 @@ from enum import StrEnum
 from registry import AgentRecord, BadRegistry, EndedSession, RegistryFile
 from registry.memory import OUTDATED_ROWS, REGISTRAR, records_in
 from shared.client import processes
-from shared.client.presence import SETTLED_S, BusLook, QuietLog, may_answer
+from shared.client.presence import SETTLED_S, PresenceReport, QuietLog, may_answer
 from shared.contract.states import Presence
 from shared.contract.topics import AGENT_STATE, SERVICE_STATE
 from shared.errors import MusterError
 from shared.fleet import Fleet, find_fleet_file
 from shared.messaging.inbox import Connected, Disconnected, Inbox, Item, LookRequest, MessageArrived
 from shared.messaging.journal import Journal
-from shared.messaging.journal.memory import peek
+from shared.messaging.journal.memory import file_has_field
 from shared.runtime.bootstrap import connect
-from shared.system.files import Stamp, stamp_of
+from shared.system.files import FileSignature, signature_of
 
 NOT_STARTED = "not_started"
 """The status of an agent that is declared and has no record."""
@@ -56,7 +56,7 @@ class ProcessStatus:
 @dataclass(frozen=True)
 class Snapshot:
     fleet: Fleet
-    bus: BusLook | None
+    bus: PresenceReport | None
     """What services say of themselves; None while no broker answers."""
     pids: Mapping[str, int]
     records: Mapping[str, AgentRecord]
@@ -64,7 +64,7 @@ class Snapshot:
     faults: tuple[str, ...] = ()
     source: RecordSource = RecordSource.REGISTRY
 
-    def with_bus(self, bus: BusLook | None) -> "Snapshot":
+    def with_bus(self, bus: PresenceReport | None) -> "Snapshot":
         return replace(self, bus=bus)
 
     @property
@@ -116,13 +116,13 @@ class SnapshotReader:
         self._fleet_file = fleet_file
         self._history = history
         self.fleet, self._fault = self._load_fleet()
-        self._fleet_stamp: Stamp = stamp_of(self.fleet.path)
+        self._fleet_stamp: FileSignature = signature_of(self.fleet.path)
         self._registry = RegistryFile(self.fleet.registry)
-        self._journal_stamps: tuple[Stamp, Stamp] | None = None
+        self._journal_stamps: tuple[FileSignature, FileSignature] | None = None
         self._is_outdated = False
         """Whether the registry file was behind the journal when that had these stamps."""
 
-    def take(self, bus: BusLook | None = None) -> Snapshot:
+    def take(self, bus: PresenceReport | None = None) -> Snapshot:
         self._refresh_fleet()
         faults = [self._fault] if self._fault else []
         source, records, history = RecordSource.REGISTRY, dict[str, AgentRecord](), dict[str, EndedSession]()
@@ -140,7 +140,7 @@ class SnapshotReader:
         return processes.load_fleet_leniently(find_fleet_file(self._fleet_file))
 
     def _refresh_fleet(self) -> None:
-        stamp = stamp_of(self.fleet.path)
+        stamp = signature_of(self.fleet.path)
         if stamp == self._fleet_stamp:
             return
         self._fleet_stamp = stamp
@@ -152,11 +152,11 @@ class SnapshotReader:
     def _is_behind(self, faults: list[str]) -> bool:
         """Whether the registrar could not write the file: it can be read, and shows an old state."""
         journal = self.fleet.journal
-        stamps = (stamp_of(journal), stamp_of(journal.with_name(f"{journal.name}-wal")))
+        stamps = (signature_of(journal), signature_of(journal.with_name(f"{journal.name}-wal")))
         if stamps == self._journal_stamps:
             return self._is_outdated
         try:
-            self._is_outdated = journal.exists() and peek(journal, *OUTDATED_ROWS)
+            self._is_outdated = journal.exists() and file_has_field(journal, *OUTDATED_ROWS)
             self._journal_stamps = stamps
         except MusterError as fault:
             faults.append(str(fault))
@@ -197,7 +197,7 @@ class FleetWatch:
         self._bus = connect(reader.fleet, "viewer", inbox, QuietLog("muster"))
         self._bus.subscribe([row.filter(space) for row in (SERVICE_STATE, AGENT_STATE)])
         self._bus.start()
-        self._heard: BusLook | None = None
+        self._heard: PresenceReport | None = None
         self._settled_at = 0.0
         self._is_over = False
 
@@ -232,7 +232,7 @@ class FleetWatch:
         match item:
             case Connected():
                 self._bus.note_connected(item)
-                self._heard = BusLook()
+                self._heard = PresenceReport()
                 # Retained states come right after. Before them, every service would seem to be silent.
                 self._settled_at = time.monotonic() + SETTLED_S
             case Disconnected():

@@ -14,7 +14,7 @@ from shared.fleet.check import check
 from shared.fleet.declaration import Declaration
 from shared.fleet.faults import BadFleetFile, Faults, bad, shown
 from shared.fleet.fleet import Fleet
-from shared.system.files import stamp_of, watch
+from shared.system.files import signature_of, watch
 from shared.system.yaml_text import NotYaml, load
 
 FILE_NAME = "fleet.yaml"
@@ -134,13 +134,13 @@ class FleetFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._seen = stamp_of(self.path)  # before reading, so that an edit in between is noticed
+        self._seen = signature_of(self.path)  # before reading, so that an edit in between is noticed
         self.fleet = load_fleet(path)
         self.fault = ""
 
     def refresh(self) -> bool:
         """Read the file again if it changed; True if `fleet` is a new one."""
-        stamp = stamp_of(self.path)
+        stamp = signature_of(self.path)
         if stamp == self._seen:
             return False
         self._seen = stamp

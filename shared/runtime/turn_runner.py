@@ -51,7 +51,7 @@ def write_turn(
         for key, value in turn.memory.changes.items():
             transaction.remember(key, value)
         for command in turn.outgoing:
-            transaction.ask(request_of(writer.space, command, at), command.addressee())
+            transaction.add_request(request_of(writer.space, command, at), command.addressee())
         for effect in turn.effects:
             transaction.add_effect(effect)
         for result in turn.effect_results:

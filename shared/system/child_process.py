@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-AT_MOST_BYTES = 1 << 20
+OUTPUT_BYTES = 1 << 20
 """How much of the beginning of stdout is kept by default."""
-LAST_BYTES = 1 << 16
+ERROR_BYTES = 1 << 16
 """How much of the end of stderr is kept."""
 CHECKED_EVERY_S, CHECKED_EVERY_WITHOUT_PIPES_S = 0.1, 0.01
-GOES_WITHIN_S = 2.0
+KILLED_AFTER_S = 2.0
 """The time between SIGTERM and SIGKILL."""
 
 
@@ -64,7 +64,7 @@ def run(
     cancelled: threading.Event,
     is_hopeless: Callable[[str], bool] = lambda _complaints: False,
     *,
-    at_most_bytes: int = AT_MOST_BYTES,
+    at_most_bytes: int = OUTPUT_BYTES,
     ends_with_us: bool = True,
 ) -> ProgramResult:
     """Run a program to its end. It is ended after `timeout_s`, when `cancelled` is set, or when `is_hopeless` of its
@@ -84,7 +84,7 @@ def run(
             start_new_session=True,  # its children are in its group and end with it
             preexec_fn=end_with_parent if ends_with_us else None,  # noqa: PLW1509 - one system call, and no lock
         )
-    out, err = OutputBuffer(at_most_bytes), OutputBuffer(LAST_BYTES, last=True)
+    out, err = OutputBuffer(at_most_bytes), OutputBuffer(ERROR_BYTES, last=True)
     with process, selectors.DefaultSelector() as pipes:
         for pipe, written in ((process.stdout, out), (process.stderr, err)):
             assert pipe is not None  # noqa: S101 - for the type checker
@@ -136,7 +136,7 @@ def _read(pipes: selectors.BaseSelector, wait_s: float) -> None:
     for key, _ in pipes.select(wait_s):
         while key.data is not None:
             try:
-                data = os.read(key.fd, LAST_BYTES)
+                data = os.read(key.fd, ERROR_BYTES)
             except BlockingIOError:
                 break
             if not data:
@@ -149,7 +149,7 @@ def _end(process: "subprocess.Popen[bytes]", pipes: selectors.BaseSelector) -> N
     """End the whole group. The leader is reaped last, so that no other process can get its pid before."""
     if not _has_ended(process):
         _signal(process, signal.SIGTERM)
-        until = time.monotonic() + GOES_WITHIN_S
+        until = time.monotonic() + KILLED_AFTER_S
         while not _has_ended(process) and time.monotonic() < until:
             _read(pipes, CHECKED_EVERY_S)
     _signal(process, signal.SIGKILL)

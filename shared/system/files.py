@@ -36,10 +36,10 @@ def write(path: Path, text: str) -> None:
 
 
 CHECKED_EVERY_S = 1.0
-Stamp = tuple[int, ...]
+FileSignature = tuple[int, ...]
 
 
-def stamp_of(path: Path) -> Stamp:
+def signature_of(path: Path) -> FileSignature:
     """Values that change when the file does; () while there is none."""
     try:
         status = path.stat()
@@ -49,17 +49,17 @@ def stamp_of(path: Path) -> Stamp:
     return (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
 
 
-def watch(path: Path, changed: Callable[[], None], seen: Stamp | None = None) -> None:
+def watch(path: Path, changed: Callable[[], None], seen: FileSignature | None = None) -> None:
     """Call `changed` from a new thread about a second after each change of the file, until the process ends."""
-    known = stamp_of(path) if seen is None else seen
+    known = signature_of(path) if seen is None else seen
     threading.Thread(target=_watch, args=(path, changed, known), name=f"watches-{path.name}", daemon=True).start()
 
 
-def _watch(path: Path, changed: Callable[[], None], seen: Stamp) -> None:
+def _watch(path: Path, changed: Callable[[], None], seen: FileSignature) -> None:
     # Polling, since notifications differ on every system.
     while True:
         time.sleep(CHECKED_EVERY_S)
-        if (stamp := stamp_of(path)) != seen:
+        if (stamp := signature_of(path)) != seen:
             seen = stamp
             changed()
 
@@ -69,7 +69,7 @@ TICK_NS = 50_000_000
 
 
 class FileState(NamedTuple):
-    """A file's identity, size and time; cheaper than `stamp_of`."""
+    """A file's identity, size and time; cheaper than `signature_of`."""
 
     device: int
     inode: int

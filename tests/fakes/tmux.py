@@ -58,9 +58,9 @@ class FakeTmux(Tmux):
         return [pane for _, pane in sorted(self.panes.items())]
 
     def stamps(self, fleet: str) -> dict[str, str]:
-        return {agent: pane.spawn or "" for agent, pane in self.glance(fleet).items()}
+        return {agent: pane.spawn or "" for agent, pane in self.agent_panes(fleet).items()}
 
-    def glance(self, fleet: str) -> dict[str, Pane]:
+    def agent_panes(self, fleet: str) -> dict[str, Pane]:
         return {pane.agent: pane for pane in self.look() if pane.agent and pane.fleet == fleet}
 
     def screens(self, pane_ids: Sequence[str], *, styled: bool = False) -> dict[str, str]:

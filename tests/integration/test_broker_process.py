@@ -14,7 +14,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from services.broker.__main__ import ALREADY_RUNS, lock_file
 from shared.contract.topics import Space
 from shared.messaging.broker import BrokerKind, credentials
-from shared.messaging.broker.endpoints import kept
+from shared.messaging.broker.endpoints import saved_endpoint
 from shared.system import lock
 from tests.fixtures.broker import PrivateBroker, wait_until
 
@@ -42,7 +42,7 @@ def process_of(broker: PrivateBroker) -> psutil.Process:
 
 
 def test_it_listens_on_loopback_only(broker: PrivateBroker) -> None:
-    found = kept(broker.home)
+    found = saved_endpoint(broker.home)
     assert found is not None
     listening = [c.laddr for c in process_of(broker).net_connections("inet") if c.status == psutil.CONN_LISTEN]
     assert {address.ip for address in listening} == {"127.0.0.1"}
@@ -64,7 +64,7 @@ def test_its_own_files_are_private_too(broker: PrivateBroker) -> None:
 
 
 def test_a_page_may_connect_by_websockets(broker: PrivateBroker) -> None:
-    found = kept(broker.home)
+    found = saved_endpoint(broker.home)
     assert found is not None
     client = paho.Client(CallbackAPIVersion.VERSION2, transport="websockets")
     client.ws_set_options(path="/mqtt")

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared.system.files import Stamp
+from shared.system.files import FileSignature
 
 LOOKS_EVERY_S = 1.0
 LISTS_FILES_EVERY = 30
@@ -38,7 +38,7 @@ class PushHints:
         self._watched: Mapping[str, WatchedRefs] = {}
         self._files: dict[str, list[str]] = {}
         self._looks = 0
-        self._seen: dict[str, tuple[WatchedRefs, tuple[Stamp, ...]]] = {}
+        self._seen: dict[str, tuple[WatchedRefs, tuple[FileSignature, ...]]] = {}
         self._closed = threading.Event()
 
     def begin(self) -> None:
@@ -79,7 +79,7 @@ class PushHints:
             self._on_push(remote)
 
 
-def _stamp_of(path: str) -> Stamp:
+def _stamp_of(path: str) -> FileSignature:
     """Changes with the file. Without a Path: hundreds of files are looked at every second."""
     try:
         status = os.stat(path)  # noqa: PTH116

@@ -136,7 +136,7 @@ class Spool:
         for name in names:
             (self._files / name).unlink(missing_ok=True)
 
-    def forget_strangers(self) -> int:
+    def remove_foreign(self) -> int:
         """Remove the events of agents that Muster did not start; returns how many."""
         theirs = []
         with suppress(FileNotFoundError):

@@ -71,18 +71,18 @@ class SavedEndpoint:
         return Endpoint(LOOPBACK, self.port)
 
 
-def kept_file(home: Path) -> Path:
+def saved_endpoint_file(home: Path) -> Path:
     return home / "broker" / "endpoint.json"
 
 
-def keep(home: Path, saved: SavedEndpoint) -> None:
-    private.write(kept_file(home), json.dumps(asdict(saved)) + "\n")
+def save_endpoint(home: Path, saved: SavedEndpoint) -> None:
+    private.write(saved_endpoint_file(home), json.dumps(asdict(saved)) + "\n")
 
 
-def kept(home: Path) -> SavedEndpoint | None:
+def saved_endpoint(home: Path) -> SavedEndpoint | None:
     """The saved endpoint; None if there is no readable one, and the next start chooses another."""
     try:
-        found = json.loads(kept_file(home).read_text())
+        found = json.loads(saved_endpoint_file(home).read_text())
         return SavedEndpoint(str(found["kind"]), int(found["port"]), int(found["websocket_port"]))
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
@@ -93,5 +93,5 @@ def endpoint(home: Path) -> Endpoint | None:
 
     It may change while the broker is down, if another program takes its port: ask again before every connection.
     """
-    found = kept(home)
+    found = saved_endpoint(home)
     return found.endpoint if found else None

@@ -49,11 +49,11 @@ def prepare(
     directory = home.absolute() / "broker"
     private.make_directory(home)
     private.make_directory(directory)
-    saved = _choose(program.kind, endpoints.kept(home), port, websocket_port)
+    saved = _choose(program.kind, endpoints.saved_endpoint(home), port, websocket_port)
     roles = acl.roles(space)
     known = ensure_credentials(home, [role.name for role in roles])
     arguments = _WRITE[program.kind](directory, saved, roles, known, space.host)
-    endpoints.keep(home, saved)
+    endpoints.save_endpoint(home, saved)
     return PreparedBroker(program.kind, [program.path, *arguments], saved.endpoint, saved.websocket_port)
 
 

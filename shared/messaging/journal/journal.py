@@ -10,7 +10,7 @@ from typing import Any
 
 from shared.contract.ids import Epoch
 from shared.messaging.journal.database import Database
-from shared.messaging.journal.memory import keeps
+from shared.messaging.journal.memory import has_field
 from shared.messaging.journal.requests import Request, Requests, insert_requests
 
 ENTRIES_PER_PAGE = 1_000
@@ -85,7 +85,7 @@ class Transaction:
             (payload, at, self._service, request_id),
         )
 
-    def ask(self, request: Request, owner: str) -> None:
+    def add_request(self, request: Request, owner: str) -> None:
         """Store a command to another service."""
         insert_requests(self._connection, [request], owner)
 
@@ -185,7 +185,7 @@ class Journal:
             rows = connection.execute("SELECT source, epoch, seq FROM cursor WHERE reader = ?", (self.service,))
             return {(source, epoch): seq for source, epoch, seq in rows}
 
-    def place_of(self, reader: str, source: str) -> int:
+    def cursor_of(self, reader: str, source: str) -> int:
         """How far a service has read a source (`/<host>/<service>`) of this epoch."""
         with self.database.reading() as connection:
             row = connection.execute(
@@ -193,7 +193,7 @@ class Journal:
             ).fetchone()
         return row[0] if row else 0
 
-    def has_told(self, service: str, topic: str, after: int) -> bool:
+    def has_event_on(self, service: str, topic: str, after: int) -> bool:
         """Whether a service has written an event for a topic after a number."""
         with self.database.reading() as connection:
             row = connection.execute(
@@ -213,10 +213,10 @@ class Journal:
             rows = connection.execute("SELECT kind, key, payload FROM effect WHERE owner = ?", (self.service,))
             return [Effect(kind, key, json.loads(payload)) for kind, key, payload in rows]
 
-    def keeps(self, of: str, prefix: str, field: str) -> bool:
+    def memory_has_field(self, of: str, prefix: str, field: str) -> bool:
         """Whether a service has a memory record with this field, under a key with this prefix; loads no record."""
         with self.database.reading() as connection:
-            return keeps(connection, of, prefix, field)
+            return has_field(connection, of, prefix, field)
 
     # --- connections ---
 

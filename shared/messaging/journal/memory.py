@@ -9,7 +9,7 @@ from urllib.parse import quote
 from shared.messaging.journal.database import JournalUnavailable
 
 
-def keeps(connection: sqlite3.Connection, of: str, prefix: str, field: str) -> bool:
+def has_field(connection: sqlite3.Connection, of: str, prefix: str, field: str) -> bool:
     """Whether a service has a memory record with this field, under a key with this prefix."""
     row = connection.execute(
         "SELECT 1 FROM memory WHERE owner = ?1 AND key >= ?2 AND substr(key, 1, length(?2)) = ?2"
@@ -19,12 +19,12 @@ def keeps(connection: sqlite3.Connection, of: str, prefix: str, field: str) -> b
     return row is not None
 
 
-def peek(path: Path, of: str, prefix: str, field: str) -> bool:
+def file_has_field(path: Path, of: str, prefix: str, field: str) -> bool:
     """The same, read only: it writes nothing and waits for no writer. Raises JournalUnavailable."""
     # Without a writer, even a reader would make SQLite leave two files beside the journal.
     how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True)) as connection:
-            return keeps(connection, of, prefix, field)
+            return has_field(connection, of, prefix, field)
     except sqlite3.Error as error:
         raise JournalUnavailable(path, error) from error

@@ -83,7 +83,7 @@ class Tmux:
         self._collect_exit_statuses(agents)
         return agents
 
-    def glance(self, fleet: str) -> dict[str, Pane]:
+    def agent_panes(self, fleet: str) -> dict[str, Pane]:
         """The panes of a fleet's agents, by agent, without program and directory, which cost most of `look`."""
         try:
             panes = _panes_or_raise(self._link.read(LIST_QUICKLY)[0], "list-panes")

@@ -38,7 +38,7 @@ def nothing_is_there(tmux: Tmux, _home: Path) -> list[object]:
     return [
         tried(tmux.look),
         tried(lambda: tmux.stamps("f")),
-        tried(lambda: tmux.glance("f")),
+        tried(lambda: tmux.agent_panes("f")),
         tried(lambda: tmux.screens(["%7"])),
         tried(lambda: tmux.kill("$7", spawn="s1")),
         tried(lambda: tmux.unstamp("$7", spawn="s1")),
@@ -61,7 +61,7 @@ def sessions_begin_and_end(tmux: Tmux, home: Path) -> list[object]:
         [facts(each) for each in tmux.look()],
         tmux.stamps("f"),
         tmux.stamps("other"),
-        {agent: facts(each) for agent, each in tmux.glance("f").items()},
+        {agent: facts(each) for agent, each in tmux.agent_panes("f").items()},
         tmux.screens([one.pane_id, "%77"]),
         tried(lambda: tmux.kill(one.session_id, spawn="s2")),
         tried(lambda: tmux.kill(one.session_id, spawn="s1")),

@@ -202,24 +202,24 @@ def test_without_a_time_only_what_is_new_is_shown(rig: Rig) -> None:
     rig.tell()
     assert seqs(rig.follower.begin(None)) == []
     rig.tell()
-    assert seqs(rig.follower.hear(rig.wire[0])) == []
-    assert seqs(rig.follower.hear(rig.wire[1])) == [2]
+    assert seqs(rig.follower.take(rig.wire[0])) == []
+    assert seqs(rig.follower.take(rig.wire[1])) == [2]
 
 
 def test_with_a_time_the_journals_events_come_first(rig: Rig) -> None:
     for _ in range(4):
         rig.tell()
     assert seqs(rig.follower.begin(3.0)) == [3, 4]
-    assert seqs(rig.follower.hear(rig.wire[3])) == []
+    assert seqs(rig.follower.take(rig.wire[3])) == []
 
 
 def test_without_a_broker_events_come_from_the_journal(rig: Rig) -> None:
     list(rig.follower.begin(None))
     rig.tell()
     rig.tell()
-    assert seqs(rig.follower.hear(rig.wire[0])) == [1]
+    assert seqs(rig.follower.take(rig.wire[0])) == [1]
     assert seqs(rig.follower.read_journal()) == [2]
-    assert seqs(rig.follower.hear(rig.wire[1])) == []
+    assert seqs(rig.follower.take(rig.wire[1])) == []
     assert seqs(rig.follower.read_journal()) == []
 
 
@@ -227,7 +227,7 @@ def test_an_event_that_the_broker_lost_is_shown_from_the_journal(rig: Rig) -> No
     list(rig.follower.begin(None))
     for _ in range(3):
         rig.tell()
-    shown = [seq for message in (rig.wire[0], rig.wire[2]) for seq in seqs(rig.follower.hear(message))]
+    shown = [seq for message in (rig.wire[0], rig.wire[2]) for seq in seqs(rig.follower.take(message))]
     shown += seqs(rig.follower.read_journal())
     assert sorted(shown) == [1, 2, 3]
 
@@ -245,7 +245,7 @@ def test_a_heartbeat_is_no_news_and_a_change_is(rig: Rig) -> None:
         return arrived(*DocumentWriter(SPACE, "spawner", "e").state(said, seq=1, time=NOW))
 
     heard = [state(Presence.ONLINE), state(Presence.ONLINE), state(Presence.DEGRADED, "x"), state(Presence.ONLINE)]
-    shown = [json.loads(told.payload)["data"]["status"] for each in heard for told in rig.follower.hear(each)]
+    shown = [json.loads(told.payload)["data"]["status"] for each in heard for told in rig.follower.take(each)]
     assert shown == ["online", "degraded", "online"]
 
 
@@ -279,7 +279,7 @@ def test_any_document_on_any_topic_is_shown_or_passed_over(
     """`muster events` listens to everything, and commands are whatever somebody typed."""
     follower = Follower(Fleet(tmp_path_factory.getbasetemp() / "fleet.yaml", Declaration(host="box")))
     for topic, payload in messages:
-        for told in follower.hear(arrived(f"muster/box/{topic}", payload)):
+        for told in follower.take(arrived(f"muster/box/{topic}", payload)):
             assert event_line(told.host, told.row, told.document, Paint(io.StringIO()))
 
 
@@ -297,9 +297,9 @@ def test_any_document_on_any_topic_is_shown_or_passed_over(
     ],
 )
 def test_a_document_of_the_wrong_shape_is_passed_over(rig: Rig, topic: str, document: dict[str, Any]) -> None:
-    told = rig.follower.hear(arrived(f"muster/box/{topic}", json.dumps(document).encode()))
+    told = rig.follower.take(arrived(f"muster/box/{topic}", json.dumps(document).encode()))
     assert "" not in [event_line(each.host, each.row, each.document, Paint(io.StringIO())) for each in told]
 
 
 def test_nesting_of_any_depth_is_passed_over(rig: Rig) -> None:
-    assert list(rig.follower.hear(arrived("muster/box/command/spawn", b"[" * 100_000))) == []
+    assert list(rig.follower.take(arrived("muster/box/command/spawn", b"[" * 100_000))) == []

@@ -17,7 +17,7 @@ from services.cli.status_filter import ANY, DRIFTS, StatusFilter, WrongWord, spl
 from services.cli.status_view import StatusView, short_size
 from services.cli.tables import width
 from services.cli.words import Paint
-from shared.client.presence import BusLook
+from shared.client.presence import PresenceReport
 from shared.client.processes import SUPERVISOR
 from shared.client.snapshot import RecordSource, Snapshot
 from shared.contract.services import SERVICES
@@ -69,7 +69,7 @@ HISTORY = {"s1": ended("tester", 30), "s2": ended("tester", 5), "s3": ended("gon
 def snapshot(**changes: Any) -> Snapshot:
     declared = Declaration.model_validate({"host": "box", "agents": {"builder": {}, "idle": {"backend": "codex"}}})
     pids = dict.fromkeys((SUPERVISOR, "broker", *SERVICES), 7)
-    known: dict[str, Any] = {"fleet": Fleet(Path("/f/fleet.yaml"), declared), "bus": BusLook(), "pids": pids}
+    known: dict[str, Any] = {"fleet": Fleet(Path("/f/fleet.yaml"), declared), "bus": PresenceReport(), "pids": pids}
     return Snapshot(**known | {"records": RECORDS, "history": HISTORY} | changes)
 
 

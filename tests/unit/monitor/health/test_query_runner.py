@@ -17,7 +17,7 @@ from services.monitor.health.query import Query
 from services.monitor.health.query_runner import MARK, QueryRunner
 from shared.agents.fork import CannotAsk, Fork, ForkAnswer, ForkFailed, ForkSetup, ForkSilent, OriginalConversation
 from shared.system import child_process as running
-from shared.system.child_process import AT_MOST_BYTES, LAST_BYTES, ProgramResult
+from shared.system.child_process import ERROR_BYTES, OUTPUT_BYTES, ProgramResult
 from shared.system.log import Log
 from tests.fixtures.broker import wait_until
 
@@ -132,7 +132,7 @@ STUBBORN = (
 def test_no_answer_in_time_ends_the_whole_group(
     queries: QueryRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "GOES_WITHIN_S", 0.2)
+    monkeypatch.setattr(running, "KILLED_AFTER_S", 0.2)
     queries.ask("k", query(STUBBORN, timeout_s=1.0))
     wait_until(lambda: len(marked(tmp_path)) == 2, "it and its child")
     assert result(queries) == ForkSilent()
@@ -190,7 +190,7 @@ def test_few_questions_run_at_once_and_those_of_people_come_first(tmp_path: Path
 
 def test_a_flood_of_output_is_cut(queries: QueryRunner) -> None:
     queries.ask("k", query("import sys\nfor _ in range(50): sys.stdout.write('x' * 100_000)"))
-    assert len(result(queries).text) == AT_MOST_BYTES
+    assert len(result(queries).text) == OUTPUT_BYTES
 
 
 def test_a_program_that_can_only_wait_is_ended(queries: QueryRunner, tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_the_last_lines_of_errors_are_kept(queries: QueryRunner) -> None:
     fork = Fork(lambda ended: ForkFailed(f"{len(ended.err)} {ended.err[-4:]}"))
     code = "import sys\nfor _ in range(50): sys.stderr.write('x' * 100_000)\nsys.stderr.write('last')"
     queries.ask("k", query(code, fork=fork))
-    assert result(queries) == ForkFailed(f"{LAST_BYTES} last")
+    assert result(queries) == ForkFailed(f"{ERROR_BYTES} last")
 
 
 def test_programs_and_files_of_a_killed_monitor_are_removed(tmp_path: Path) -> None:

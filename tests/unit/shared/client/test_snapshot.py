@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from registry import RegistryFile
-from shared.client.presence import BusLook
+from shared.client.presence import PresenceReport
 from shared.client.processes import SUPERVISOR, last_good
 from shared.client.snapshot import ProcessStatus, RecordSource, Snapshot, SnapshotReader
 from shared.contract.states import Presence, ServiceState, Status
@@ -104,7 +104,7 @@ def test_a_service_is_what_it_says_while_the_process_that_said_so_lives(
     fleet: Fleet, pid: int | None, said: ServiceState | None, status: str
 ) -> None:
     now = time.time()
-    bus = BusLook({"spawner": said} if said else {}, {"spawner": now})
+    bus = PresenceReport({"spawner": said} if said else {}, {"spawner": now})
     pids = {"spawner": pid} if pid else {}
     found = {each.name: each for each in Snapshot(fleet, bus, pids, {}).processes()}
     is_heard = status in ("online", "degraded")
@@ -116,13 +116,13 @@ def test_supervisor_and_broker_are_up_or_down(fleet: Fleet) -> None:
     def found(snapshot: Snapshot) -> list[str]:
         return [each.status for each in snapshot.processes()[:2]]
 
-    assert found(Snapshot(fleet, BusLook(), {SUPERVISOR: 1}, {})) == ["up", "up"]
+    assert found(Snapshot(fleet, PresenceReport(), {SUPERVISOR: 1}, {})) == ["up", "up"]
     assert found(Snapshot(fleet, None, {}, {})) == ["down", "down"]
 
 
 def test_all_is_up_when_every_process_lives_the_broker_answers_and_nothing_is_wrong(fleet: Fleet) -> None:
     pids = dict.fromkeys((SUPERVISOR, *fleet.services), 7)
-    assert Snapshot(fleet, BusLook(), pids, {}).all_up
+    assert Snapshot(fleet, PresenceReport(), pids, {}).all_up
     assert not Snapshot(fleet, None, pids, {}).all_up
-    assert not Snapshot(fleet, BusLook(), pids, {}, faults=("bad",)).all_up
-    assert not Snapshot(fleet, BusLook(), {SUPERVISOR: 7}, {}).all_up
+    assert not Snapshot(fleet, PresenceReport(), pids, {}, faults=("bad",)).all_up
+    assert not Snapshot(fleet, PresenceReport(), {SUPERVISOR: 7}, {}).all_up

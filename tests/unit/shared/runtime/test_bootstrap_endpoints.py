@@ -6,7 +6,7 @@ import pytest
 
 from shared.fleet import Fleet, load_fleet
 from shared.messaging.broker import BadEndpoint, Endpoint
-from shared.messaging.broker.endpoints import SavedEndpoint, keep
+from shared.messaging.broker.endpoints import SavedEndpoint, save_endpoint
 from shared.runtime.bootstrap import BROKER_URL, endpoints_of
 from shared.system.files import make_directory
 from shared.system.lock import hold
@@ -30,7 +30,7 @@ def test_by_default_it_is_the_private_broker_once_there_is_one(tmp_path: Path) -
     found = fleet(tmp_path)
     assert endpoints_of(found) == []
     make_directory(found.home / "broker")
-    keep(found.home, SavedEndpoint("mosquitto", 20883, 0))
+    save_endpoint(found.home, SavedEndpoint("mosquitto", 20883, 0))
     with hold(found.home / "run" / "broker.lock", "broker"):
         assert endpoints_of(found) == [Endpoint("127.0.0.1", 20883)]
 
@@ -38,7 +38,7 @@ def test_by_default_it_is_the_private_broker_once_there_is_one(tmp_path: Path) -
 def test_while_the_private_broker_is_down_another_program_on_its_port_is_not_used(tmp_path: Path) -> None:
     found = fleet(tmp_path)
     make_directory(found.home / "broker")
-    keep(found.home, SavedEndpoint("mosquitto", 20883, 0))
+    save_endpoint(found.home, SavedEndpoint("mosquitto", 20883, 0))
     assert endpoints_of(found) == []
 
 

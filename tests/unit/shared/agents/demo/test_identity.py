@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.agents.identity import IDENTITY_READERS, ConversationIdentity, identify, reader_for
+from shared.agents.identity import IDENTITY_READERS, ConversationIdentity, identify, identity_reader_for
 from shared.fleet.profiles import shipped
 from shared.system.processes import Process
 from tests.fakes.processes import Details, FakeProcesses
@@ -52,5 +52,5 @@ def test_another_script_is_none(tmp_path: Path) -> None:
 
 
 def test_every_shipped_backend_has_a_reader_but_those_without_a_record() -> None:
-    assert {name for name, backend in shipped().items() if reader_for(name, backend) is None} == {"aider"}
+    assert {name for name, backend in shipped().items() if identity_reader_for(name, backend) is None} == {"aider"}
     assert identify("aider", shipped()["aider"], FakeProcesses({AGENT: Details()}), AGENT, Path("/")) is None

@@ -135,10 +135,10 @@ def test_events_of_agents_that_muster_did_not_start_can_be_removed(laid: Laid) -
     spawned = laid.lay("1-1", HEAD + b"{}")
     laid.lay("2-2", b"1\t5\t\t%1\t\t9\n{}")
     laid.lay("3-3", b"1\t5\t\t\t\t9\nnot JSON")
-    assert laid.spool.forget_strangers() == 2
+    assert laid.spool.remove_foreign() == 2
     assert [file for file in laid.files.iterdir() if file.is_file()] == [spawned]
-    assert laid.spool.forget_strangers() == 0
-    assert Spool(laid.files / "none").forget_strangers() == 0
+    assert laid.spool.remove_foreign() == 0
+    assert Spool(laid.files / "none").remove_foreign() == 0
     assert not (laid.files / "none").exists()
 
 

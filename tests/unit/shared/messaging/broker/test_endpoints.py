@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.messaging.broker import BadEndpoint, BrokerKind, Endpoint, NoBroker, endpoint, find_program
-from shared.messaging.broker.endpoints import SavedEndpoint, keep, kept, kept_file
+from shared.messaging.broker.endpoints import SavedEndpoint, save_endpoint, saved_endpoint, saved_endpoint_file
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_a_bad_address_is_explained(url: str, fault: str) -> None:
 def test_the_kept_endpoint_is_read_back(tmp_path: Path) -> None:
     assert endpoint(tmp_path) is None
     (tmp_path / "broker").mkdir()
-    keep(tmp_path, SavedEndpoint("nats", 20001, 20002))
-    assert kept(tmp_path) == SavedEndpoint("nats", 20001, 20002)
+    save_endpoint(tmp_path, SavedEndpoint("nats", 20001, 20002))
+    assert saved_endpoint(tmp_path) == SavedEndpoint("nats", 20001, 20002)
     assert endpoint(tmp_path) == Endpoint("127.0.0.1", 20001)
-    assert kept_file(tmp_path).stat().st_mode & 0o777 == 0o600
+    assert saved_endpoint_file(tmp_path).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_the_kept_endpoint_is_read_back(tmp_path: Path) -> None:
 )
 def test_an_unreadable_kept_endpoint_counts_as_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "broker").mkdir()
-    kept_file(tmp_path).write_text(text)
+    saved_endpoint_file(tmp_path).write_text(text)
     assert endpoint(tmp_path) is None
 
 

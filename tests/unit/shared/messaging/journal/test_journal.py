@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from shared.errors import MusterError, Retryable
 from shared.messaging.journal import Journal, JournalUnavailable, Request, Transaction
-from shared.messaging.journal.memory import peek
+from shared.messaging.journal.memory import file_has_field
 
 Open = Callable[..., Journal]
 
@@ -244,7 +244,7 @@ def write_many(together: threading.Barrier, path: Path, service: str, batch: int
 
 
 def test_processes_that_write_at_once_lose_nothing(path: Path, opened: Open) -> None:
-    """Two services, and two processes of each: more than ever run, for a lock keeps a service single."""
+    """Two services, and two processes of each: more than ever run, for a lock has_field a service single."""
     opened()
     context = multiprocessing.get_context("spawn")
     jobs = [("spawner", BATCH), ("spawner", 100), ("reconciler", BATCH), ("reconciler", 100)]
@@ -556,23 +556,23 @@ def test_what_another_keeps_can_be_asked_without_reading_it_all(
     with registrar.transaction() as transaction:
         transaction.remember("agent:other", {"record": {}})
         transaction.remember(key, kept)
-    assert reconciler.keeps("registrar", "agent:", "base") is has
-    assert not reconciler.keeps("spawner", "agent:", "base")
+    assert reconciler.memory_has_field("registrar", "agent:", "base") is has
+    assert not reconciler.memory_has_field("spawner", "agent:", "base")
     path = registrar.database.path
-    assert peek(path, "registrar", "agent:", "base") is has, "who only looks is told the same"
+    assert file_has_field(path, "registrar", "agent:", "base") is has, "who only looks is told the same"
     with registrar.database.writing():
-        assert peek(path, "registrar", "agent:", "base") is has, "and waits for nobody"
+        assert file_has_field(path, "registrar", "agent:", "base") is has, "and waits for nobody"
     registrar.close()
     reconciler.close()
     before = sorted(path.parent.iterdir())
-    assert peek(path, "registrar", "agent:", "base") is has
+    assert file_has_field(path, "registrar", "agent:", "base") is has
     assert sorted(path.parent.iterdir()) == before
 
 
 def test_a_reader_reports_a_file_that_is_no_journal(tmp_path: Path) -> None:
     (tmp_path / "journal.db").write_text("no journal")
     with pytest.raises(JournalUnavailable):
-        peek(tmp_path / "journal.db", "registrar", "agent:", "base")
+        file_has_field(tmp_path / "journal.db", "registrar", "agent:", "base")
 
 
 def test_a_redelivered_command_is_recognised(opened: Open) -> None:

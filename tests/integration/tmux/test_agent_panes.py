@@ -21,9 +21,9 @@ def test_it_tells_the_same_as_a_look_without_program_and_directory(server: Serve
     server.start("two")
     server.run("new-session", "-d", "-s", "stranger", "sleep 1000")
     server.run("split-window", "-t", "=one:", "sleep 1000")
-    eventually(lambda: server.tmux.glance("home")["one"].title == "✳ a title")
-    eventually(lambda: server.tmux.glance("home") == seen(server))
-    found = server.tmux.glance("home")
+    eventually(lambda: server.tmux.agent_panes("home")["one"].title == "✳ a title")
+    eventually(lambda: server.tmux.agent_panes("home") == seen(server))
+    found = server.tmux.agent_panes("home")
     assert set(found) == {"one", "two"}
     assert {(pane.command, pane.path) for pane in found.values()} == {("", "")}
     assert found["one"].spawn == "one-1"
@@ -32,10 +32,10 @@ def test_it_tells_the_same_as_a_look_without_program_and_directory(server: Serve
 def test_how_a_program_ended_is_told(server: Server) -> None:
     two = server.start("two")
     server.start("one", ["sh", "-c", "exit 7"])
-    eventually(lambda: server.tmux.glance("home")["one"].dead_status == 7)
-    assert not server.tmux.glance("home")["two"].dead
+    eventually(lambda: server.tmux.agent_panes("home")["one"].dead_status == 7)
+    assert not server.tmux.agent_panes("home")["two"].dead
     os.kill(two.pid, signal.SIGKILL)
-    eventually(lambda: server.tmux.glance("home")["two"].dead_status == -signal.SIGKILL)
+    eventually(lambda: server.tmux.agent_panes("home")["two"].dead_status == -signal.SIGKILL)
 
 
 def test_tmux_is_reminded_of_an_end_that_it_may_have_missed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +43,7 @@ def test_tmux_is_reminded_of_an_end_that_it_may_have_missed(server: Server, monk
     eventually(lambda: server.run("list-panes", "-t", "=one:", "-F", "#{pane_dead}") == "1")
     sent: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda *what: sent.append(what))
-    pane = server.tmux.glance("home")["one"]
+    pane = server.tmux.agent_panes("home")["one"]
     monkeypatch.undo()
     assert (pane.dead, pane.dead_status) == (True, None)
     assert sent == [(server.pid, signal.SIGCHLD)]
@@ -54,13 +54,13 @@ def test_other_fleets_and_the_unstamped_are_left_out(server: Server) -> None:
     server.start("mine")
     server.start("theirs", fleet="away")
     server.run("new-session", "-d", "-s", "nobodys", "sleep 1000")
-    assert set(server.tmux.glance("home")) == {"mine"}
-    assert set(server.tmux.glance("away")) == {"theirs"}
-    assert server.tmux.glance("nowhere") == {}
+    assert set(server.tmux.agent_panes("home")) == {"mine"}
+    assert set(server.tmux.agent_panes("away")) == {"theirs"}
+    assert server.tmux.agent_panes("nowhere") == {}
 
 
 def test_a_server_without_sessions_has_no_agents(server: Server) -> None:
-    assert server.tmux.glance("home") == {}
+    assert server.tmux.agent_panes("home") == {}
 
 
 def test_a_server_that_does_not_answer_is_told(server: Server) -> None:
@@ -70,7 +70,7 @@ def test_a_server_that_does_not_answer_is_told(server: Server) -> None:
     os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(TmuxUnavailable):
-            tmux.glance("home")
+            tmux.agent_panes("home")
     finally:
         os.kill(pid, signal.SIGCONT)
         tmux.close()
@@ -80,4 +80,4 @@ def test_a_directory_with_a_strange_name_does_not_break_it(server: Server) -> No
     strange = server.home / "a\tb\nc"
     strange.mkdir()
     server.start("one", cwd=strange)
-    assert set(server.tmux.glance("home")) == {"one"}
+    assert set(server.tmux.agent_panes("home")) == {"one"}
