@@ -9,17 +9,18 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from registry import RegistryFile
 from services.reconciler.service import Difference, Reconciler
-from shared.contract.commands import Reply
 from shared.errors import MusterError
 from shared.fleet import FleetFile, find_fleet_file
 from shared.messaging.journal import Journal
 from shared.runtime.bootstrap import ServiceContext, serve_fleet
 from shared.runtime.memory import Memory
 from shared.runtime.turn import Turn
+from shared.runtime.turn_runner import read_reply
 from shared.system.tmux import Tmux
 
 WAITS_AT_MOST_S = 8.0
@@ -85,13 +86,8 @@ def run_dry(fleet: str | None) -> int:
 
 def dry_turn(journal: Journal) -> Turn:
     """A turn that is never committed."""
-
-    def read_reply(owner: str, command_id: str) -> Reply | None:
-        payload = journal.requests.answer_to(command_id, owner)
-        return None if payload is None else Reply.model_validate_json(payload)
-
-    memory = Memory(journal.memory())
-    return Turn(Reconciler.name, datetime.now(UTC), True, [], [], memory, read_reply=read_reply)
+    memory, replies = Memory(journal.memory()), partial(read_reply, journal)
+    return Turn(Reconciler.name, datetime.now(UTC), True, [], [], memory, read_reply=replies)
 
 
 def copy_journal(journal: Path, to: Path) -> None:

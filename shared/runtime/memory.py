@@ -4,7 +4,7 @@ Declare a table beside its record, a frozen dataclass or any type that pydantic 
 `AGENTS = MemoryTable("agent:", AgentMemory)`; then `turn.memory.find(AGENTS, "builder")`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -35,7 +35,7 @@ class MemoryTable(Generic[T]):
         return self._adapter.validate_python(stored)
 
 
-class Memory(Mapping[str, Any]):
+class Memory:
     """The records in a turn: what is committed, with the changes of this turn.
 
     A record is decoded once: as long as it does not change, `find` returns the same object.
@@ -59,7 +59,7 @@ class Memory(Mapping[str, Any]):
     def put(self, table: MemoryTable[T], value: T | None, name: str = "") -> None:
         """Store a record with the commit of this turn; None removes it. An equal record is not written again."""
         key = table.key(name)
-        if self.raw(key) is None if value is None else self.find(table, name) == value:
+        if self._value(key) is None if value is None else self.find(table, name) == value:
             return
         self._decoded[key] = value
         self._changed[key] = None if value is None else table.dump(value)
@@ -70,31 +70,17 @@ class Memory(Mapping[str, Any]):
         found = {(name := key.removeprefix(table.prefix)): self.find(table, name) for key in keys}
         return {name: value for name, value in found.items() if value is not None}
 
-    def raw(self, key: str) -> Any:
+    def _value(self, key: str) -> Any:
         return self._changed[key] if key in self._changed else self._stored.get(key)
 
-    def put_raw(self, key: str, value: Any) -> None:
-        self._decoded.pop(key, None)
-        self._changed[key] = value
-
     def _decode(self, table: MemoryTable[T], key: str) -> T | None:
-        stored = self._changed.get(key, self._stored.get(key))
-        if stored is None:
+        if (value := self._value(key)) is None:
             return None
         try:
-            return table.load(stored)
+            return table.load(value)
         except ValidationError as error:
             self._report(key, str(error.errors()[0]["msg"]))
             return None
-
-    def __getitem__(self, key: str) -> Any:
-        return self._stored[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._stored)
-
-    def __len__(self) -> int:
-        return len(self._stored)
 
     # --- for the runtime ---
 

@@ -227,18 +227,6 @@ class Turn:
         """Ask for a turn at this time. The earliest request of a turn counts; it holds only until the next turn."""
         self.look_again = when if self.look_again is None else min(self.look_again, when)
 
-    # --- raw memory ---
-
-    @property
-    def remembered(self) -> dict[str, Any]:
-        return dict(self.memory.changes)
-
-    def recall(self, key: str) -> Any:
-        return self.memory.raw(key)
-
-    def remember(self, key: str, value: Any) -> None:
-        self.memory.put_raw(key, value)
-
 
 class _Savepoint:
     """The output of a turn at one moment. After a checkpoint `restore` drops only what is not committed."""

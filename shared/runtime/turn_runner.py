@@ -63,6 +63,18 @@ def _document(writer: DocumentWriter, now: datetime, event: Event, cause: str | 
     return writer.event(event, seq=seq, time=now, cause=cause)
 
 
+def read_reply(journal: Journal, owner: str, command_id: str) -> Reply | None:
+    """The final reply of another service; None while there is none."""
+    payload = journal.requests.answer_to(command_id, owner)
+    if payload is None:
+        return None
+    try:
+        return Reply.model_validate_json(payload)
+    except ValidationError:
+        said = "the answer can't be read"
+        return Reply(id=command_id, verb="", ok=False, said=said, code="refused", by=owner, time=datetime.now(UTC))
+
+
 class Service(Protocol):
     """A service as the runtime sees it. The manifest says what it writes and follows."""
 
@@ -137,7 +149,7 @@ class TurnRunner:
             [],
             self._memory,
             effect_results=results,
-            read_reply=self._read_reply,
+            read_reply=partial(read_reply, self._journal),
             commit=partial(self._commit, new),
             faults=self._faults,
         )
@@ -188,16 +200,6 @@ class TurnRunner:
             return
         self._outbox.rewind(wanted.after)
         turn.reply(pending, f"publishing {max(0, last - wanted.after)} events again", epoch=epoch, last=last)
-
-    def _read_reply(self, owner: str, command_id: str) -> Reply | None:
-        payload = self._journal.requests.answer_to(command_id, owner)
-        if payload is None:
-            return None
-        try:
-            return Reply.model_validate_json(payload)
-        except ValidationError:
-            said = "the answer can't be read"
-            return Reply(id=command_id, verb="", ok=False, said=said, code="refused", by=owner, time=datetime.now(UTC))
 
     # --- commit and publish ---
 

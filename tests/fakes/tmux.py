@@ -140,10 +140,6 @@ class FakeTmux(Tmux):
         stamps = {"agent": agent, "spawn": spawn, "fleet": fleet, "own": own, "left": None}
         return self._change(pane, **stamps, pane_only=pane_id is not None)
 
-    def own(self, session_id: str, pane_id: str, *, spawn: str) -> Pane | None:
-        pane = self._owned(session_id, spawn)
-        return self._change(pane, own=pane_id) if pane is not None and pane.pane_id == pane_id else None
-
     def unstamp(
         self, target: str, *, spawn: str | None = None, rename: str | None = None, left: str | None = None
     ) -> bool:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from shared.contract.commands import VERBS, Command, Reply
+from shared.contract.commands import VERBS, Command
 from shared.contract.envelope import Event
 from shared.contract.ids import new_id
 from shared.contract.topics import Space, locate
@@ -20,7 +20,7 @@ from shared.messaging.journal import Journal
 from shared.runtime.effects import EffectHandler
 from shared.runtime.memory import Memory
 from shared.runtime.turn import PendingCommand, Turn
-from shared.runtime.turn_runner import write_turn
+from shared.runtime.turn_runner import read_reply, write_turn
 
 
 class TurnDriver:
@@ -78,15 +78,11 @@ class TurnDriver:
         named = [each.model_copy(update={"id": each.id or new_id()}) for each in commands]
         self.journal.requests.accept([request_of(self.space, each, now) for each in named])
         turn = Turn(self.journal.service, self.now, poll, list(events), [], Memory(self.memory))
-        turn.read_reply = self._read_reply
+        turn.read_reply = partial(read_reply, self.journal)
         for request in self.journal.requests.open():
             pending = PendingCommand(request, read_command(VERBS[request.verb], request.payload))
             (turn.late_commands if now > request.expires else turn.commands).append(pending)
         return turn
-
-    def _read_reply(self, owner: str, command_id: str) -> Reply | None:
-        payload = self.journal.requests.answer_to(command_id, owner)
-        return None if payload is None else Reply.model_validate_json(payload)
 
     def commit(self, turn: Turn) -> None:
         """Commit the output of a turn in one transaction."""

@@ -247,19 +247,6 @@ class Tmux:
             return None
         return next(pane for pane in _panes_or_raise(answer, "set-option") if pane.spawn == spawn)
 
-    def own(self, session_id: str, pane_id: str, *, spawn: str) -> Pane | None:
-        """Stamp which pane of a session is the agent's own; None if it does not exist. Raises WrongSpawn."""
-        try:
-            answer = self._link.ask_safely(stamps.own(session_id, spawn, pane_id))[0]
-        except NoSession:
-            return None
-        if (found := _other_spawn(answer)) is not None:
-            raise WrongSpawn(session_id, spawn, found)
-        if not _is_there(answer, "set-option"):
-            return None
-        panes = _panes_or_raise(answer, "set-option")
-        return next((pane for pane in panes if pane.spawn == spawn and pane.pane_id == pane_id), None)
-
     def unstamp(
         self, target: str, *, spawn: str | None = None, rename: str | None = None, left: str | None = None
     ) -> bool:

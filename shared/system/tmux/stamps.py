@@ -44,13 +44,6 @@ def stamp(pane: Pane, stamps: Mapping[str, str], *, pane_only: bool) -> CommandL
     return _if(target, f"#{{||:{free},{ours}}}", marks, tell)
 
 
-def own(session_id: str, spawn: str, pane_id: str) -> CommandLine:
-    """Stamp which pane of a session is the agent's own."""
-    target = f"{session_id}:"
-    commands = [("set-option", "-t", target, "@muster_own", pane_id), _list(target, CAREFUL_FORMAT)]
-    return _if_spawn(session_id, spawn, commands)
-
-
 def unstamp(target: str, spawn: str | None, *, rename: str | None = None, left: str | None = None) -> CommandLine:
     """Remove the stamps of a session or pane, rename it, and store the fleet that left it."""
     return _if_spawn(target, spawn, _unstamping(target, rename, left))

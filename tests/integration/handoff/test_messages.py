@@ -97,7 +97,7 @@ def test_a_message_that_waits_for_a_week_is_dropped_and_reported(station: Make, 
     world.turn()
     (dropped,) = world.of(MessageDropped)
     assert (dropped.text, dropped.reason) == ("claim: x", "it could not be said for 7 days: it does not run")
-    assert world.memory.keys() == {BRANCHES.key("main")}
+    assert world.turns.memory.keys() == {BRANCHES.key("main")}
 
 
 def test_a_message_that_begins_with_a_sign_is_no_command_to_the_agents_program(station: Make, clone: Clone) -> None:

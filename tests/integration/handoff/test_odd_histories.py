@@ -119,7 +119,7 @@ def test_lines_of_another_branch_or_of_before_the_first_observation_end_no_phase
     world.settled()
     assert phases(world) == ["one"]
     away = remote.rename(remote.with_suffix(".away"))
-    world.turns.remember(**dict.fromkeys(world.memory))
+    world.turns.remember(**dict.fromkeys(world.turns.memory))
     world.restarts()
     world.turn(PhaseSet(phase="one"))
     away.rename(remote)

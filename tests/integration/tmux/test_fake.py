@@ -43,7 +43,6 @@ def nothing_is_there(tmux: Tmux, _home: Path) -> list[object]:
         tried(lambda: tmux.kill("$7", spawn="s1")),
         tried(lambda: tmux.unstamp("$7", spawn="s1")),
         tried(lambda: tmux.stamp("one", agent="one", spawn="s1", fleet="f")),
-        tried(lambda: tmux.own("$7", "%7", spawn="s1")),
         tried(lambda: tmux.pipe("%7", Path("/dev/null"))),
         tried(lambda: tmux.unpipe("%7")),
         tried(lambda: tmux.press("%7", ["a"], spawn="s1")),
@@ -76,9 +75,6 @@ def sessions_change_hands(tmux: Tmux, home: Path) -> list[object]:
     begin(tmux, home, "two", "s2")  # tmux ends with its last session
     return [
         tried(lambda: tmux.stamp("one", agent="one", spawn="s3", fleet="g")),
-        tried(lambda: tmux.own(one.session_id, one.pane_id, spawn="s1")),
-        tried(lambda: tmux.own(one.session_id, one.pane_id, spawn="s9")),
-        tried(lambda: tmux.own(one.session_id, "%77", spawn="s1")),
         tried(lambda: tmux.unstamp(one.target, spawn="s9")),
         tried(lambda: tmux.unstamp(one.target, spawn="s1", rename="free", left="f")),
         tried(lambda: tmux.unstamp(one.target, spawn="s1")),

@@ -119,20 +119,6 @@ def test_the_agents_own_pane_is_told_from_an_older_one_that_people_join_to_it(se
     assert agents(server) == {one.pane_id: "one", adopted.pane_id: "builder", "%0": None}
 
 
-def test_what_an_earlier_version_stamped_is_completed(server: Server) -> None:
-    server.run("new-session", "-d", "-s", "mine", *SLEEPER)
-    one = server.start("one", spawn="s-1")
-    server.run("set-option", "-u", "-t", "=one:", "@muster_own")
-    server.run("join-pane", "-d", "-s", "=mine:", "-t", "=one:")
-    assert agents(server) == {"%0": "one"}, "as nobody wrote down which one it is"
-    with pytest.raises(WrongSpawn):
-        server.tmux.own(one.session_id, one.pane_id, spawn="s-2")
-    own = server.tmux.own(one.session_id, one.pane_id, spawn="s-1")
-    assert own is not None
-    assert (own.pane_id, own.own) == (one.pane_id, one.pane_id)
-    assert agents(server) == {one.pane_id: "one", "%0": None}
-
-
 @pytest.mark.parametrize(("session", "pane_id"), [("theirs", "%9"), ("other", "%1"), ("their", "%1")])
 def test_a_pane_that_is_not_there_is_not_taken(server: Server, theirs: list[Pane], session: str, pane_id: str) -> None:
     assert server.tmux.stamp(session, **STAMPS, pane_id=pane_id) is None

@@ -19,6 +19,7 @@ from shared.contract.topics import COMMAND, Space
 from shared.messaging.inbox import LookRequest, MessageArrived
 from shared.messaging.journal import Journal
 from shared.runtime.loop import ServiceLoop
+from shared.runtime.memory import MemoryTable
 from shared.runtime.poll_timer import PollIntervals
 from shared.runtime.turn import Turn
 from shared.system.log import Log
@@ -27,6 +28,7 @@ from tests.fakes.peers import Peer
 from tests.fakes.turns import TurnDriver, received
 
 SPACE = Space("box")
+TURNS, GONE = MemoryTable("turns", int), MemoryTable("gone", list[int])
 STOPPED = AgentStopped(agent="builder", spawn="s1", reason="asked for")
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -46,10 +48,10 @@ class Everything:
             if getattr(pending.command, "agent", "") == "slow":
                 turn.defer(pending, "not yet", FAR)
             else:
-                turn.reply(pending, "done", turns=turn.recall("turns"))
+                turn.reply(pending, "done", turns=turn.memory.find(TURNS))
                 turn.send_command(Send(agent="builder", id=f"for-{pending.request.id}", text="go"), "to try")
-        turn.remember("turns", (turn.recall("turns") or 0) + 1)
-        turn.remember("gone", None if turn.recall("gone") else [1])
+        turn.memory.put(TURNS, (turn.memory.find(TURNS) or 0) + 1)
+        turn.memory.put(GONE, None if turn.memory.find(GONE) else [1])
 
     def states(self) -> Iterable[Data]:
         return []

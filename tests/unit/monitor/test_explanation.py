@@ -46,7 +46,7 @@ def test_an_explanation_has_every_piece_of_evidence_and_why_it_is_believed(monke
 def test_since_is_the_reported_time() -> None:
     taken, verdict = turn(now=NOW + 60), Verdict(Activity.UNKNOWN, None, ())
     report(first := turn(), "builder", "s1", verdict)
-    taken.memory = Memory(first.remembered)
+    taken.memory = Memory(first.memory.changes)
     explained = explanation(taken, subject(), verdict, [])
     assert explained["since"] == START.isoformat()
     assert (explained["decided_by"], explained["evidence"]) == ("", [])

@@ -42,13 +42,13 @@ class ReportedAgent:
         taken = turn(self.memory, now)
         report(taken, "builder", spawn, says, question, {}, record)
         if commits:
-            self.memory |= json.loads(json.dumps(taken.remembered))
+            self.memory |= json.loads(json.dumps(taken.memory.changes))
         return taken
 
     def ends(self, *found: Any) -> list[Event]:
         taken = turn(self.memory, NOW)
         report_end(taken, "builder", *found)
-        self.memory = {key: kept for key, kept in (self.memory | taken.remembered).items() if kept is not None}
+        self.memory = {key: kept for key, kept in {**self.memory, **taken.memory.changes}.items() if kept is not None}
         return told(taken)
 
 
@@ -87,7 +87,7 @@ def test_a_change_is_told_once_with_all_that_decided_it(agent: ReportedAgent) ->
         rule="r1",
         subagents={"a1": WAITING},
     )
-    agent.memory = taken.remembered
+    agent.memory = dict(taken.memory.changes)
     assert told(agent.report(verdict(WORKING, NOW - 1))) == [], "why it is believed may change"
     assert statuses(agent.report(verdict(WAITING))) == [(WAITING, WORKING)]
 
@@ -102,7 +102,7 @@ def test_unknown_is_told_too(agent: ReportedAgent) -> None:
 
 def test_nothing_is_remembered_where_nothing_is_new(agent: ReportedAgent) -> None:
     agent.report(verdict(WORKING))
-    assert agent.report(verdict(WORKING)).remembered == {}
+    assert agent.report(verdict(WORKING)).memory.changes == {}
 
 
 def test_a_change_is_reported_again_if_its_turn_was_not_committed(agent: ReportedAgent) -> None:

@@ -29,7 +29,7 @@ from shared.messaging.intake import request_of
 from shared.messaging.journal import Journal, Request
 from shared.messaging.journal.database import JournalUnavailable
 from shared.runtime.loop import ServiceLoop
-from shared.runtime.memory import Memory
+from shared.runtime.memory import Memory, MemoryTable
 from shared.runtime.poll_timer import PollIntervals
 from shared.runtime.turn import PendingCommand, Turn
 from shared.runtime.turn_runner import JournalLost
@@ -39,6 +39,7 @@ from tests.fakes.clock import FakeClock
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SPACE = Space("box")
+KEPT, COUNT, STAGE = MemoryTable("kept", int), MemoryTable("key", int), MemoryTable("stage", str)
 
 
 # --- a turn by itself ---
@@ -50,19 +51,6 @@ def turn(**memory: Any) -> Turn:
 
 def pending(id_: str = "c1") -> PendingCommand:
     return PendingCommand(Request(id_, "spawn", b"{}", f"reply/{id_}", 1.0, 2.0), Spawn(agent="builder"))
-
-
-def test_what_is_remembered_in_a_turn_is_recalled_in_it() -> None:
-    taken = turn(old=1, both=1)
-    taken.remember("both", 2)
-    taken.remember("new", 3)
-    assert [taken.recall(key) for key in ("old", "both", "new", "none")] == [1, 2, 3, None]
-
-
-def test_what_is_forgotten_in_a_turn_is_gone_in_it() -> None:
-    taken = turn(old=1)
-    taken.remember("old", None)
-    assert taken.recall("old") is None
 
 
 def test_the_soonest_wish_for_another_turn_counts() -> None:
@@ -182,7 +170,7 @@ def states_fail() -> Iterable[Data]:
 
 def tells(turn: Turn) -> None:
     turn.emit(AgentGaveUp(agent="builder", reason="x"), cause="c1")
-    turn.remember("key", len(turn.commands))
+    turn.memory.put(COUNT, len(turn.commands))
     for each in turn.commands:
         turn.reply(each, "done")
     turn.publish_state(STATE)
@@ -430,14 +418,14 @@ def test_a_full_disk_in_every_step_does_not_make_the_loop_spin(rig: Rig, monkeyp
 def test_a_fault_about_one_subject_takes_back_what_was_said_about_it() -> None:
     taken = turn()
     taken.emit(AgentGaveUp(agent="a", reason="before"))
-    taken.remember("kept", 1)
+    taken.memory.put(KEPT, 1)
     with taken.isolated("b"):
         taken.emit(AgentGaveUp(agent="b", reason="odd"))
-        taken.remember("kept", 2)
+        taken.memory.put(KEPT, 2)
         taken.reply(pending(), "done")
         raise ValueError("odd")
     assert [event.agent for event, _ in taken.emitted if isinstance(event, AgentGaveUp)] == ["a"]
-    assert taken.recall("kept") == 1
+    assert taken.memory.find(KEPT) == 1
     assert taken.replies == {}
     assert taken.trouble == "b: ValueError: odd"
 
@@ -458,12 +446,12 @@ def test_a_command_that_fails_is_answered() -> None:
 def test_a_checkpoint_is_durable_whatever_comes_after(rig: Rig) -> None:
     def step(taken: Turn) -> None:
         taken.emit(AgentGaveUp(agent="a", reason="first"))
-        taken.remember("stage", "begun")
+        taken.memory.put(STAGE, "begun")
         taken.checkpoint()
         taken.emit(AgentGaveUp(agent="a", reason="second"))
-        taken.remember("stage", "done")
+        taken.memory.put(STAGE, "done")
         with taken.isolated("a"):
-            taken.remember("stage", "odd")
+            taken.memory.put(STAGE, "odd")
             raise ValueError("odd")
         raise Retryable("not now")
 

@@ -1,6 +1,7 @@
 """Accounts whose usage limit is reached: who is not started, until when, and who insists."""
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ AGENTS: dict[str, Any] = {
 }
 
 
-def view(directory: Path, memory: dict[str, Any] | None = None, now: datetime = NOW) -> SpawnerView:
+def view(directory: Path, memory: Mapping[str, Any] | None = None, now: datetime = NOW) -> SpawnerView:
     path = directory / "fleet.yaml"
     path.write_text(json.dumps({"host": "box", "agents": AGENTS, "services": {"web": {"argv": ["true"]}}}))
     return SpawnerView(Turn("spawner", now, False, [], [], Memory(memory or {})), load_fleet(path), {}, ())
@@ -49,10 +50,10 @@ def who(now: SpawnerView) -> list[str]:
 def test_an_account_is_parked_until_its_time_or_until_it_is_free(tmp_path: Path) -> None:
     now = carried_out(view(tmp_path), Park(account="acme", until=UNTIL))
     assert who(now) == ["one", "two"]
-    later = view(tmp_path, now.turn.remembered, UNTIL)
+    later = view(tmp_path, now.turn.memory.changes, UNTIL)
     assert who(later) == []
     remove_past(later)
-    assert later.turn.remembered == {"park:acme": None}
+    assert later.turn.memory.changes == {"park:acme": None}
     assert who(carried_out(now, Unpark(account="acme"))) == []
 
 
