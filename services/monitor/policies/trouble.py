@@ -1,4 +1,4 @@
-"""What is done about an agent that can't go on by itself: it is restarted where that may help, else held. Pure."""
+"""What is done about an agent that can't go on by itself: it is restarted where that may help, else paused. Pure."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -22,7 +22,7 @@ HELD_UNTIL = {
 }
 """The troubles that only a person can end."""
 SAME_TROUBLE_WITHIN_S = 60.0
-"""A held agent that was asked to go on and fails again this soon is still in the same trouble."""
+"""A paused agent that was asked to go on and fails again this soon is still in the same trouble."""
 RESTART_RETRY_S, RESTART_TRIES = 60.0, 5
 """How soon, and how often, a restart that did not happen is asked for again."""
 

@@ -39,7 +39,7 @@ ASKS = {"AskUserQuestion", "ExitPlanMode"}
 """Tools that do nothing but ask a person."""
 LIMIT = re.compile(r"You will regain access on ")
 REFUSED = "invalid_request"
-HELD = {
+NEEDS_PERSON = {
     "authentication_failed",
     "oauth_org_not_allowed",
     "account_on_hold",
@@ -175,7 +175,7 @@ def outcome(status: Any, kind: Any, said: str) -> Activity:
         return Activity.LIMITED
     if NO_LIMIT.search(said):
         return Activity.WAITING
-    if kind in HELD:
+    if kind in NEEDS_PERSON:
         return Activity.FAILED
     return Activity.LIMITED if kind == "rate_limit" else by_status(status) or Activity.WAITING
 

@@ -15,7 +15,7 @@ from shared.contract.states import Activity
 ASKS = {"request_user_input"}
 """Tools that do nothing but ask a person."""
 LIMITS = {"usage_limit_exceeded", "rate_limit_exceeded", "session_budget_exceeded"}
-HELD = {"unauthorized", "model_not_found"}
+NEEDS_PERSON = {"unauthorized", "model_not_found"}
 REFUSED = ("bad_request", "context_window_exceeded")
 NO_CREDIT = ("quota exceeded", "insufficient_quota", "out of credits")
 """Called a usage limit too, but no time lifts it."""
@@ -105,7 +105,7 @@ def outcome(error: Document) -> Activity:
     match error.get("codex_error_info"):
         case str() as kind if kind in LIMITS:
             return Activity.LIMITED
-        case str() as kind if kind in HELD:
+        case str() as kind if kind in NEEDS_PERSON:
             return Activity.FAILED
         case dict() as kinds if (found := _by_status(kinds)) is not None:
             return found

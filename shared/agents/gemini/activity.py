@@ -15,7 +15,9 @@ OWN = "<session_context>"
 OPERATION_CANCELLED = "[Operation Cancelled]"
 CANCELLED = re.compile(r"(?i)\brequest cancelled\b")
 LIMIT = re.compile(r"(?i)\busage limit reached|\bquota\b|\brate limit|\b429\b|RESOURCE_EXHAUSTED|Access resets at")
-HELD = re.compile(r"(?i)\b40[13]\b|API[ _]key|UNAUTHENTICATED|PERMISSION_DENIED|\bauthenticat|\bcredit|\bbilling")
+NEEDS_PERSON = re.compile(
+    r"(?i)\b40[13]\b|API[ _]key|UNAUTHENTICATED|PERMISSION_DENIED|\bauthenticat|\bcredit|\bbilling"
+)
 
 
 class GeminiActivity(TranscriptActivity):
@@ -86,7 +88,7 @@ def outcome(said: str) -> Activity:
     """The activity after an error that ended the turn. After an unknown error the next prompt may work."""
     if LIMIT.search(said):
         return Activity.LIMITED
-    return Activity.FAILED if HELD.search(said) else Activity.WAITING
+    return Activity.FAILED if NEEDS_PERSON.search(said) else Activity.WAITING
 
 
 READING = GeminiActivity
