@@ -1,5 +1,6 @@
 """`muster status --watch`: the fleet as it changes, in a live screen or printed line by line."""
 
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -36,13 +37,23 @@ def watch_on_screen(reader: SnapshotReader, filters: StatusFilter) -> int:
 
 
 def watch_plainly(reader: SnapshotReader, filters: StatusFilter, show: Callable[[StatusView], None]) -> int:
-    """Print again whenever more changed than the time."""
+    """Print again whenever more changed than the time, until a signal."""
+    inbox, ended_by = Inbox(), 0
     printed: object = None
-    with closing(FleetWatch(reader, Inbox())) as watch:
+
+    def take(item: Item) -> None:
+        nonlocal ended_by
+        if isinstance(item, QuitSignal):
+            ended_by = item.signal
+            watch.end()
+
+    with closing(FleetWatch(reader, inbox, take)) as watch:
+        for number in (signal.SIGINT, signal.SIGTERM):  # raised as exceptions they could be lost in a callback
+            signal.signal(number, lambda got, _frame: inbox.put(QuitSignal(got)))
         for snapshot in watch.snapshots():
             view = StatusView(snapshot, filters, datetime.now(UTC))
             if (news := view.news()) != printed:
                 printed = news
                 show(view)
                 sys.stdout.flush()
-    return 0
+    return 128 + ended_by if ended_by else 0

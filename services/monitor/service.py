@@ -81,8 +81,9 @@ class Monitor:
         self._policies.run(turn, fleet, clear, panes, records)
         self._checks.begin(turn, fleet, panes)
         for agent, subject in clear.items():
-            with turn.isolated(agent):
+            with turn.isolated(f"the health check of {agent}"):
                 self._checks.check(turn, fleet, subject, panes[agent], records.get(agent))
+            with turn.isolated(agent):
                 self._report(turn, fleet, subject, records.get(agent))
         self._hooks.remember(turn, self._subjects, panes)
         self._report_unwatched(turn, records, panes)

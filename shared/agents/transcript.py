@@ -91,7 +91,7 @@ def at(stamp: Any) -> datetime | None:
     try:
         if isinstance(stamp, str):
             found = datetime.fromisoformat(stamp)
-            return found if found.tzinfo else found.replace(tzinfo=UTC)
+            return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
         return datetime.fromtimestamp(stamp / 1000, UTC)
     except (ValueError, TypeError, OverflowError, OSError):
         return None

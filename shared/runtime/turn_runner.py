@@ -52,10 +52,10 @@ def write_turn(
             transaction.remember(key, value)
         for command in turn.outgoing:
             transaction.add_request(request_of(writer.space, command, at), command.addressee())
+        for result in turn.effect_results:  # first: this turn may want the same effect again
+            transaction.remove_effect(result.effect)
         for effect in turn.effects:
             transaction.add_effect(effect)
-        for result in turn.effect_results:
-            transaction.remove_effect(result.effect)
     return entries
 
 
@@ -215,8 +215,8 @@ class TurnRunner:
         for key in turn.replies:
             self._deferred.pop(key, None)
         self._outbox.appended(entries)
+        self._effects.start(turn.effects)  # before anything that may raise: they are committed
         self._publish(turn, news.values(), new.replays)
-        self._effects.start(turn.effects)
         new.replays.clear()
         for output in (turn.emitted, turn.states, turn.cleared, turn.outgoing, turn.effects, turn.effect_results):
             output.clear()

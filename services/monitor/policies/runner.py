@@ -69,6 +69,8 @@ class PolicyRunner:
         self._accounts.begin(turn, fleet)
         for agent, subject in subjects.items():
             if subject.verdict is not None:
+                with turn.isolated(f"a warning of {agent}"):
+                    self._accounts.warn(turn, subject, account_of(fleet, agent, subject.backend))
                 with turn.isolated(agent):
                     self._run_for(turn, fleet, subject, subject.verdict, panes[agent], records.get(agent))
         self._forget(turn, fleet, subjects, records)
@@ -86,7 +88,6 @@ class PolicyRunner:
     ) -> None:
         agent, now = subject.agent, turn.now.timestamp()
         account = account_of(fleet, agent, subject.backend)
-        self._accounts.warn(turn, subject, account)
         memory = memory_of(turn, agent)
         record = record if record is not None and record.spawn == subject.spawn else None
         replies = {each: reply for each in memory.open_commands if (reply := turn.reply_to(each)) is not None}

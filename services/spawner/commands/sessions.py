@@ -209,7 +209,8 @@ class SessionCommands:
         if (pane := view.panes.pop(agent, None)) is not None:
             end_sessions(self._tmux, [pane])
         died = after_death(known, rules, view.now).with_session(prompt="")
-        view.remember(agent, replace(died, spawns=known.spawns + 1, phase=Ended(by(pending))))
+        phase = Ended(by(pending)) if isinstance(died.phase, Ended) else died.phase
+        view.remember(agent, replace(died, spawns=known.spawns + 1, phase=phase))
         stopped = AgentStopped(agent=agent, spawn=known.spawn, reason=by(pending), for_now=True)
         view.turn.emit(stopped, cause=pending.request.id)
         view.turn.look_again_at(view.turn.now)

@@ -13,6 +13,7 @@ from services.spawner.sessions.memory import (
     Exited,
     LostWithServer,
     Paused,
+    Phase,
     RefusedToResume,
     Running,
 )
@@ -110,8 +111,7 @@ def decide(
         known = known.with_session(spawn=pane.spawn or "unknown")  # it ended before it was published
     refused = refused_to_resume(known, pane, rules, now)
     if rules.once and not refused and not isinstance(known.phase, RefusedToResume):
-        if died:
-            yield NoteDeath(replace(known, phase=Ended()))
+        yield from _end_for_good(known, died=died)
         return
     clock_was_set_back = any(death > now for death in known.deaths)
     if clock_was_set_back:
@@ -126,6 +126,15 @@ def decide(
     yield from _restart(known, rules, now, parked_until)
 
 
+def _end_for_good(known: AgentMemory, *, died: bool) -> Iterator[Action]:
+    """What is run once is not restarted; a person hears if it needs one."""
+    if died:
+        known = replace(known, phase=_after_end(known))
+        yield NoteDeath(known)
+    if isinstance(known.phase, Paused):
+        yield ReportGaveUp(known.phase.reason)
+
+
 def after_death(
     known: AgentMemory, rules: KeepRules, now: float, *, with_server: bool = False, blameless: bool = False
 ) -> AgentMemory:
@@ -138,9 +147,17 @@ def after_death(
     lost = with_server and not again
     deaths = known.deaths if lost or blameless else worth_remembering(rules.restart, [*known.deaths, now])
     server_ended = now if with_server else known.server_ended
-    needs_person = known.phase.needs_person if isinstance(known.phase, Exited) else ""
-    phase = Paused(needs_person) if needs_person else LostWithServer() if lost else Ended()
+    phase = LostWithServer() if lost else _after_end(known)
     return replace(known, phase=phase, deaths=tuple(deaths), server_ended=server_ended)
+
+
+def _after_end(known: AgentMemory) -> Phase:
+    match known.phase:
+        case Exited(needs_person=reason) if reason:
+            return Paused(reason)
+        case Exited(after_refusal=True):
+            return RefusedToResume()
+    return Ended()
 
 
 def went_with_server(known: AgentMemory, pane: Pane | None, server: str | None) -> bool:

@@ -112,7 +112,9 @@ class SessionKeeper:
                         # Only the dead pane knows how its program ended: publish that before the pane is cleared.
                         screen = self._publish_exit(view, agent, dead)
                         needs_person = self._needs_person(view, agent, screen)
-                        view.remember(agent, replace(known, phase=Exited(dead.spawn or "", needs_person)))
+                        after_refusal = isinstance(known.phase, RefusedToResume)
+                        phase = Exited(dead.spawn or "", needs_person, after_refusal)
+                        view.remember(agent, replace(known, phase=phase))
                         view.turn.look_again_at(view.turn.now)
                         return
                     self._clear(dead)
@@ -367,4 +369,6 @@ def last_line(screen: str) -> str:
 
 
 def _exit_is_published(known: AgentMemory, pane: Pane) -> bool:
-    return isinstance(known.phase, Exited) and known.phase.spawn == (pane.spawn or "")
+    if isinstance(known.phase, Exited):
+        return known.phase.spawn == (pane.spawn or "")
+    return known.spawn == pane.spawn and not isinstance(known.phase, Running)

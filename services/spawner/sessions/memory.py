@@ -65,6 +65,8 @@ class Exited:
     spawn: str
     needs_person: str = ""
     """Why a restart would fail again before a person has acted: a login, say."""
+    after_refusal: bool = False
+    """Whether the session before it had refused to resume, and this one was never published."""
     name: Literal["exited"] = "exited"
 
 
@@ -158,8 +160,8 @@ class AgentMemory:
         match phase:
             case GivenUp() | Paused() | Ended():
                 phase = self._at_rest()
-            case Exited(spawn=spawn):
-                phase = Exited(spawn)
+            case Exited():
+                phase = replace(phase, needs_person="")
         origin = Origin.ADOPTED if self.is_found else self.session.origin
         return replace(self.with_session(origin=origin), wish=Desired.RUNNING, phase=phase, deaths=())
 
@@ -175,7 +177,7 @@ class AgentMemory:
         match self.phase:
             case NeverStarted() | RefusedToResume():
                 return self.phase
-            case GivenUp(refused=True):
+            case GivenUp(refused=True) | Exited(after_refusal=True):
                 return RefusedToResume()
         return Ended()
 

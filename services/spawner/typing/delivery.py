@@ -19,6 +19,8 @@ U = TypeVar("U")
 FIRST_LOOK_AFTER_S, LOOK_EVERY_S = 0.01, 0.1
 """After an action, looks are twice as far apart each time, up to this."""
 LOOK_EVERY_WHILE_BLOCKED_S = 1.0
+CLEAR_WORKS_WITHIN_S = 0.3
+"""A box that shows the same text after so long was not cleared: the keys are pressed again."""
 PASTE_MAY_LAG_S = 1.0
 """After a crash, a box may not show for so long what was pasted."""
 PASTE_SHOWS_WITHIN_S = 4.0
@@ -64,6 +66,9 @@ class Delivery:
     """When the stage began."""
     stage: DeliveryStage = DeliveryStage.WAITING
     clears: int = 0
+    cleared_at: float = 0.0
+    cleared: str = ""
+    """When the box was last cleared, and what was in it."""
     pastes: int = 0
     presses: int = 0
     leaves: int = 0
@@ -194,8 +199,16 @@ def obstacle(seen: DeliveryInput) -> str:
 def _withdraw(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
     """The agent works: take back what is in its box already, and give up."""
     if seen.holds_it and delivery.clears < MOST_CLEARS:
-        return DeliveryAct(replace(delivery, clears=delivery.clears + 1), "clear")
+        return _clear(delivery, seen)
     return DeliveryFailed(IT_WORKS)
+
+
+def _clear(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
+    """Press the keys that clear the box, unless it may not show yet that they were pressed."""
+    box, cleared_s = seen.reading.box or "", seen.now - delivery.cleared_at
+    if delivery.clears and box == delivery.cleared and 0 <= cleared_s < CLEAR_WORKS_WITHIN_S:
+        return DeliveryWait(_look_soon(cleared_s))
+    return DeliveryAct(replace(delivery, clears=delivery.clears + 1, cleared_at=seen.now, cleared=box), "clear")
 
 
 def _leave(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
@@ -224,7 +237,7 @@ def _waiting(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
     if not seen.reading.empty or (seen.blind and delivery.clears == 0):
         if delivery.clears >= MOST_CLEARS:
             return DeliveryWait(LOOK_EVERY_WHILE_BLOCKED_S, "the input box holds a text that can't be cleared")
-        return DeliveryAct(replace(delivery, clears=delivery.clears + 1), "clear")
+        return _clear(delivery, seen)
     return DeliveryAct(delivery.to(DeliveryStage.PASTING, seen.now))
 
 
@@ -239,7 +252,7 @@ def _pasting(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
 
 
 def _pasted(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
-    waited_s = seen.now - delivery.since
+    waited_s = _waited_s(delivery, seen)
     if seen.reading.dialog is not None:
         return DeliveryWait(LOOK_EVERY_WHILE_BLOCKED_S, obstacle(seen))
     if seen.holds_it or seen.blind:
@@ -277,7 +290,7 @@ def _submitting(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
     if not seen.ours and seen.reading.empty:
         return DeliveryAct(delivery.to(DeliveryStage.SUBMITTED, seen.now))
     if seen.reading.empty:
-        return DeliveryWait() if seen.now - delivery.since < SUBMIT_WORKS_WITHIN_S else DeliveryFailed(TAKEN_AWAY)
+        return DeliveryWait() if _waited_s(delivery, seen) < SUBMIT_WORKS_WITHIN_S else DeliveryFailed(TAKEN_AWAY)
     return DeliveryAct(_anew(delivery, seen))
 
 
@@ -286,7 +299,7 @@ def _anew(delivery: Delivery, seen: DeliveryInput) -> Delivery:
 
 
 def _submitted(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
-    waited_s = seen.now - delivery.since
+    waited_s = _waited_s(delivery, seen)
     if seen.blind:
         return Delivered("none")
     if seen.holds_it:
@@ -301,6 +314,12 @@ def _submitted(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
     if waited_s < RECORDED_WITHIN_S:
         return DeliveryWait(_look_soon(waited_s))
     return Delivered("none" if seen.reading.box and seen.reading.box.strip() else "screen")
+
+
+def _waited_s(delivery: Delivery, seen: DeliveryInput) -> float:
+    """How long the stage lasts. After the clock was set back nobody knows: then it counts as over."""
+    waited_s = seen.now - delivery.since
+    return waited_s if waited_s >= 0 else float("inf")
 
 
 def _look_soon(waited_s: float) -> float:

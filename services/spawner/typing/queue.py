@@ -70,6 +70,9 @@ class TypingQueue:
         if presses and (not text_first or text_result.waits_for):
             press_result = _attempt(view, agent, presses[0], lambda: self._presses.step(view, agent, pane, presses[0]))
             served.add(presses[0].request.id)
+        is_prompted = bool(prompt) and not view.known(agent).session.prompt
+        if (is_prompted or served & view.turn.replies.keys()) and any(p.request.id not in served for p in pending):
+            view.turn.look_again_at(view.turn.now)  # the next one is due
         first = f"{FIRST}, which waits: {text_result.waits_for}" if text_result.waits_for else FIRST
         for each in pending:
             if each.request.id in served:
@@ -118,7 +121,7 @@ def _attempt(
     view: SpawnerView, agent: str, pending: PendingCommand | None, step: Callable[[], StepResult]
 ) -> StepResult:
     result = StepResult()
-    with view.turn.isolated(agent) if pending is None else view.turn.answering(pending):
+    with view.turn.isolated(f"the first prompt of {agent}") if pending is None else view.turn.answering(pending):
         result = step()
     return result
 

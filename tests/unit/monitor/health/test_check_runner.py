@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from services.monitor import service
 from services.monitor.health.query import Query
 from services.monitor.health.query_runner import QueryRunner
 from services.monitor.limits.decision import LimitMemory
@@ -336,3 +337,21 @@ def test_a_restarted_monitor_asks_again(world: World, queries: FakeQueries, tmp_
     world.restarts()
     assert list(world.turn(asks=[ASKS]).deferred) == ["p1"]
     assert list(queries.asked) == ["peek:p1"]
+
+
+def test_a_report_that_fails_does_not_have_the_agent_asked_again(
+    world: World, queries: FakeQueries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def odd(*_: object) -> None:
+        raise ValueError("odd")
+
+    runs(world, tmp_path)
+    world.turn(after=EVERY_S + 1)
+    monkeypatch.setattr(service, "report", odd)
+    asked = 0
+    for _ in range(20):
+        if "check:builder" in queries.asked:
+            asked += 1
+            queries.answer("check:builder", ForkAnswer(SAID))
+        world.turn(after=0.5)
+    assert asked == 1

@@ -523,7 +523,7 @@ def test_a_call_is_described_by_its_main_argument(arguments: Any, text: str) -> 
     assert tool_call("x", arguments, time=None, call="1").text == text
 
 
-@pytest.mark.parametrize("stamp", [None, "yesterday", [], 1e300, float("nan"), {}])
+@pytest.mark.parametrize("stamp", [None, "yesterday", [], 1e300, float("nan"), {}, "0001-01-01T00:00:00+14:00"])
 def test_an_unreadable_time_is_left_out(stamp: Any) -> None:
     assert at(stamp) is None
 

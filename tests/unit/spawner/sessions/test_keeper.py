@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from services.spawner.sessions.keeper import DEAD_PANE_STAYS_S, EXIT_STATUS_WITHIN_S
-from services.spawner.sessions.memory import Ended, Exited, GivenUp, Origin, Running
-from shared.contract.commands import Adopt, Spawn, Stop
+from services.spawner.sessions.memory import Ended, Exited, GivenUp, Origin, RefusedToResume, Running
+from shared.contract.commands import Adopt, Restart, Resume, Spawn, Stop
 from shared.contract.events.lifecycle import AgentExited, AgentGaveUp, AgentRestarted, AgentSpawned
 from tests.unit.spawner.conftest import MakeWorld
-from tests.unit.spawner.world import QUICK_RESTART, SpawnerWorld
+from tests.unit.spawner.world import QUICK_RESTART, SpawnerWorld, box
+
+NOT_LOGGED_IN = f"> heard: login\n! not logged in\n{box()}"
 
 
 def started(make: MakeWorld, **declared: object) -> SpawnerWorld:
@@ -117,8 +119,7 @@ def test_a_person_who_asks_for_it_gives_it_new_chances(make: MakeWorld) -> None:
 
 def test_an_agent_that_has_to_be_logged_in_is_given_up_with_its_reason(make: MakeWorld) -> None:
     world = started(make)
-    rule = "─" * 20
-    dies(world, 1, f"> heard: login\n! not logged in\n{rule}\n› \x1b[2mtype a message\x1b[0m\n{rule}\n  demo agent")
+    dies(world, 1, NOT_LOGGED_IN)
     world.turn()
     world.turn()
     assert isinstance(gave_up := world.events[-1], AgentGaveUp)
@@ -169,3 +170,56 @@ def test_an_adopted_session_is_not_restarted(make: MakeWorld) -> None:
     del world.tmux.panes["theirs"]
     world.turns_for(3)
     assert (world.kinds("helper"), world.known("helper").phase) == (["adopted"], Ended())
+
+
+# --- a refusal to resume, a login, and a crash between them ---
+
+
+def refuses(world: SpawnerWorld) -> None:
+    world.turn(Resume(agent="builder", conversation="c-1", id="c1"))
+    dies(world, 1, "demo agent: there is no conversation c-1")
+    world.turn()
+    assert isinstance(world.known().phase, RefusedToResume)
+
+
+def test_a_refusal_outlives_a_session_that_died_before_it_was_published(make: MakeWorld) -> None:
+    world = make({"enabled": False, "restart": {**QUICK_RESTART, "burst": 9}})
+    refuses(world)
+    world.turn(commits=False)  # the new conversation is begun, and the spawner is killed
+    world.restarts()
+    dies(world)
+    world.turn()
+    assert isinstance(world.known().phase, RefusedToResume), "what comes next begins a new conversation too"
+
+
+def test_a_task_that_has_to_be_logged_in_is_given_up_and_its_resume_is_refused(make: MakeWorld) -> None:
+    world = make({"kind": "task", "enabled": False})
+    world.turn(Resume(agent="builder", conversation="c-1", id="c1"))
+    dies(world, 1, NOT_LOGGED_IN)
+    world.turns_for(2)
+    assert world.kinds() == ["resumed", "exited", "gave_up"]
+    assert (world.replies["c1"].code, world.known().session.conversation) == ("refused", "c-1")
+
+
+def test_a_restart_that_counts_does_not_forget_that_a_person_is_needed(make: MakeWorld) -> None:
+    world = started(make)
+    dies(world, 1, NOT_LOGGED_IN)
+    assert isinstance(world.known().phase, Exited)
+    world.turn(Restart(agent="builder", id="c1", counts=True))
+    world.turns_for(2)
+    assert world.kinds()[-1] == "gave_up"
+    assert world.known().gave_up
+
+
+def test_a_dead_pane_whose_end_is_remembered_is_only_cleared_away(make: MakeWorld) -> None:
+    world = started(make)
+    pane = replace(world.tmux.panes["builder"], dead=True, dead_status=1)
+    dies(world)
+    world.turn()
+    assert world.known().phase == Ended()
+    deaths = world.known().deaths
+    world.tmux.panes["builder"] = pane  # it could not be cleared away
+    world.turn()
+    world.turn(after=DEAD_PANE_STAYS_S)
+    assert world.kinds().count("exited") == 1
+    assert world.known().deaths == deaths

@@ -1,6 +1,7 @@
 """Typing turn by turn, on a terminal that shows what is pasted: stages are committed before they are acted on."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 import pytest
 
@@ -168,3 +169,38 @@ def test_a_text_that_stays_in_the_box_is_not_called_delivered(world: SpawnerWorl
         world.turn(after=0.5)
     assert not world.replies["c1"].ok
     assert "it stays in the input box" in world.replies["c1"].said
+
+
+def test_the_next_text_is_due_as_soon_as_one_has_arrived(world: SpawnerWorld) -> None:
+    terminal = Terminal(world)
+    turn = world.turn(Send(agent="builder", id="c1", text="first"), Send(agent="builder", id="c2", text="second"))
+    while "c1" not in world.replies:
+        terminal.catch_up()
+        turn = world.turn(after=0.05)
+    assert turn.look_again == turn.now
+
+
+@pytest.mark.parametrize(("redraws_after_s", "clears"), [(0.0, 1), (0.2, 1), (0.5, 2)])
+def test_a_box_is_cleared_again_only_when_it_had_time_to_show_it(
+    world: SpawnerWorld, redraws_after_s: float, clears: int
+) -> None:
+    world.shows(box("a person's draft"))
+    began = world.turns.now
+    world.turn(Send(agent="builder", id="c1", text="go"))
+    for _ in range(100):
+        if (world.turns.now - began).total_seconds() >= redraws_after_s:
+            world.shows(box())
+        world.turn(after=0.01)
+    keys = [typed for _, typed in world.tmux.typed if not isinstance(typed, str)]
+    assert len(keys) == clears
+
+
+def test_a_clock_that_is_set_back_does_not_hold_a_text_up(world: SpawnerWorld) -> None:
+    terminal = Terminal(world)
+    world.turn(Send(agent="builder", id="c1", text="go"))
+    world.turns.now -= timedelta(hours=1)
+    for _ in range(20):
+        terminal.catch_up()
+        world.turn(after=0.1)
+    assert terminal.submitted == ["go"]
+    assert world.replies["c1"].ok
