@@ -7,15 +7,13 @@ from registry.records import ACTIVITY_FIELDS, LIMIT_FIELDS, AgentRecord, EndedSe
 from shared.contract.envelope import Envelope
 from shared.contract.events.activity import LimitHit, LimitLifted, StatusChanged
 from shared.contract.events.drift import (
+    DriftEvent,
     DriftResolved,
-    DuplicateId,
     Identified,
     Moved,
     PaneDead,
     SessionMissing,
-    StaleId,
     Unregistered,
-    WrongBackend,
 )
 from shared.contract.events.lifecycle import (
     AgentAdopted,
@@ -36,7 +34,7 @@ EARLIER_CONVERSATIONS_AT_MOST = 20
 def fold(record: AgentRecord | None, envelope: Envelope[Any]) -> AgentRecord | None:
     """The record after an event; None if the agent has none.
 
-    An event about an earlier session, by its spawn id, changes nothing.
+    An event about another session, by its spawn id, changes nothing. One without a spawn id is about the agent.
     """
     event = envelope.data
     if isinstance(event, AgentSpawned | AgentRestarted | AgentResumed | AgentAdopted):
@@ -51,9 +49,8 @@ def fold(record: AgentRecord | None, envelope: Envelope[Any]) -> AgentRecord | N
 
 
 def _is_of_another_session(record: AgentRecord, event: Any) -> bool:
-    about_any = isinstance(event, AgentStopped | AgentDeleted | AgentGaveUp | StaleId | DriftResolved | LimitLifted)
     spawn = getattr(event, "spawn", None)
-    return spawn != record.spawn and not (about_any and spawn is None)
+    return spawn is not None and spawn != record.spawn
 
 
 def _changes(record: AgentRecord, event: Any, at: datetime) -> dict[str, Any]:
@@ -88,13 +85,13 @@ def _changes(record: AgentRecord, event: Any, at: datetime) -> dict[str, Any]:
             }
         case LimitLifted():
             return dict.fromkeys(LIMIT_FIELDS)
-        case Identified() | Moved() | StaleId() | WrongBackend() | DuplicateId() | DriftResolved():
+        case DriftEvent():
             return _flagged(record, event)
         case _:
             return {}
 
 
-def _flagged(record: AgentRecord, event: Any) -> dict[str, Any]:
+def _flagged(record: AgentRecord, event: DriftEvent) -> dict[str, Any]:
     """What a drift changes that leaves the status as it is."""
     match event:
         case Identified(conversation=conversation, transcript=transcript):
@@ -111,8 +108,10 @@ def _flagged(record: AgentRecord, event: Any) -> dict[str, Any]:
             return {"session": session, "workspace": workspace}
         case DriftResolved(drift=drift):
             return {"drifts": _without(record.drifts, drift)}
-        case _:
+        case _ if event.resolved:  # it stays open until it is resolved
             return {"drifts": [*_without(record.drifts, event.kind), event.kind]}
+        case _:
+            return {}
 
 
 def _running(event: Any, at: datetime, record: AgentRecord | None) -> AgentRecord:

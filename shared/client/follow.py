@@ -109,7 +109,7 @@ class Follower:
             yield found
         elif found.row in STATES:
             data = found.document.data
-            news = (data.status, data.reason, data.pid)
+            news = (data.word(), getattr(data, "reason", ""), getattr(data, "pid", None))
             if self.shown.get(message.topic) != news:  # a heartbeat is not news
                 self.shown[message.topic] = news
                 yield found

@@ -50,7 +50,8 @@ def ask(
     reached = exchange.through_broker()
     if exchange.reply is None:
         if exchange.waits is None:
-            on_wait(f"the broker {'gives no answer' if reached else 'is down'}: the command goes through the journal")
+            why = f"the {owner} gives no answer" if reached else "the broker is down"
+            on_wait(f"{why}: the command goes through the journal")
         exchange.through_journal()
     if exchange.reply is not None:
         return exchange.reply

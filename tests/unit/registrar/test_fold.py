@@ -11,6 +11,7 @@ from registry import AgentRecord, EndedSession
 from services.registrar.fold import endings, fold
 from shared.contract.envelope import Envelope, Event
 from shared.contract.events.drift import (
+    DriftEvent,
     DriftResolved,
     DuplicateId,
     Identified,
@@ -222,6 +223,18 @@ def test_open_drifts_stay_until_they_are_resolved() -> None:
     assert recorded(spawned(), WRONG, DUPLICATE, WRONG).drifts == ["duplicate_id", "wrong_backend"]
     assert recorded(spawned(), WRONG, DUPLICATE, resolved("wrong_backend")).drifts == ["duplicate_id"]
     assert recorded(spawned(), STALE, identified("c2")).drifts == []
+
+
+@pytest.mark.parametrize("drift", [each for each in DriftEvent.kinds() if each.resolved], ids=lambda each: each.name())
+def test_every_drift_that_can_be_resolved_is_open_until_then(drift: type[DriftEvent]) -> None:
+    event = drift.model_construct(kind=drift.name(), agent="builder", spawn="s1")
+    assert recorded(spawned(), event).drifts == [event.kind]
+    assert recorded(spawned(), event, DriftResolved(agent="builder", drift=event.kind, reason="over")).drifts == []
+
+
+def test_an_event_without_a_spawn_id_is_about_the_agent() -> None:
+    assert recorded(spawned(), stopped(None)).status is Status.STOPPED
+    assert recorded(spawned(), GAVE_UP).status is Status.GAVE_UP
 
 
 def test_an_end_closes_the_drifts_about_a_running_program() -> None:

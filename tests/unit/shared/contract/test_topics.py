@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from paho.mqtt.client import topic_matches_sub
 from pydantic import BaseModel, ValidationError
 
-from shared.contract.envelope import Data
+from shared.contract.envelope import Data, Event
 from shared.contract.events.drift import PaneDead, SessionMissing
 from shared.contract.events.lifecycle import AgentGaveUp
 from shared.contract.ids import ID_PATTERN
@@ -150,6 +150,21 @@ def test_a_family_is_the_middle_of_a_type() -> None:
         "agent",
         "service",
     ]
+
+
+def test_no_two_documents_share_a_type() -> None:
+    """Readers tell documents apart by their type: a second retained state of one family needs a family of its own."""
+    events = [(row, each) for row in EVENTS for each in row.documents if issubclass(each, Event)]
+    kinds = [f"{row.family}.{event.name()}" for row, event in events]
+    types = [*kinds, *(f"{row.family}.state" for row in STATES)]
+    assert {each for each in types if types.count(each) > 1} == set()
+
+
+@pytest.mark.parametrize("row", STATES, ids=lambda row: str(row.pattern))
+def test_every_state_has_a_word_for_people(row: Topic) -> None:
+    assert getattr(row.carries, "word", Data.word) is not Data.word, (
+        f"{row.carries.__name__} needs a word(): `muster events` shows it"
+    )
 
 
 @pytest.mark.parametrize("row", [*EVENTS, *STATES], ids=lambda row: str(row.pattern))
