@@ -277,14 +277,14 @@ class Comparison:
 class Drift:
     """A kind of drift: the class of its event, how that is built, and what ends it."""
 
-    kind: type[DriftEvent]
+    event_class: type[DriftEvent]
     build: Callable[[Comparison], DriftEvent]
     ended_by: tuple[Aspect, ...] = ()
     """The aspects that resolve a drift that stays open. An unknown aspect resolves nothing."""
 
     @property
     def name(self) -> str:
-        return self.kind.name()
+        return self.event_class.name()
 
 
 def _missing(compared: Comparison) -> DriftEvent:

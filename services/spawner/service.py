@@ -92,7 +92,7 @@ class Spawner:
         typed: list[PendingCommand] = []
         view.overtaken = overtaken(view.turn.commands)
         self._commands.waiting.clear()
-        for pending in _parking_first(view):
+        for pending in _carry_out_parking(view):
             agent = pending.command.agent if isinstance(pending.command, AgentCommand) else "*"
             if isinstance(pending.command, AgentCommand) and not self._is_known(view, pending.command):
                 view.turn.reply(pending, no_such_agent(view, agent), code="unknown_agent")
@@ -120,7 +120,7 @@ class Spawner:
         return isinstance(command, Stop | Delete | Forget) and command.agent in view.panes
 
 
-def _parking_first(view: SpawnerView) -> list[PendingCommand]:
+def _carry_out_parking(view: SpawnerView) -> list[PendingCommand]:
     """Carry out commands about accounts, and return the rest: a spawn may wait for an account."""
     rest: list[PendingCommand] = []
     for pending in view.turn.commands:
