@@ -15,7 +15,7 @@ from services.spawner.typing.queue import TypingQueue, is_typing
 from services.spawner.view import SpawnerView
 from shared.contract.commands import Adopt, AgentCommand, Delete, Forget, Park, SpawnAll, Stop, Unpark
 from shared.contract.envelope import Data
-from shared.contract.ids import is_id, new_id
+from shared.contract.ids import new_id
 from shared.fleet import Fleet, FleetFile
 from shared.runtime.turn import PendingCommand, Turn
 from shared.system.log import Log
@@ -79,8 +79,8 @@ class Spawner:
         if self._tmux.server is None:
             self._tmux.expect(remembered_servers(turn))
         panes = self._tmux.look()
-        ours = {pane.agent: pane for pane in panes if pane.agent and _is_ours(pane, fleet)}
-        others = [pane for pane in panes if not _is_ours(pane, fleet)]
+        ours = {pane.agent: pane for pane in panes if pane.agent and pane.belongs_to(fleet.stamp)}
+        others = [pane for pane in panes if not pane.belongs_to(fleet.stamp)]
         return SpawnerView(turn, fleet, ours, others, self._tmux.server)
 
     def _carry_out_all(self, view: SpawnerView) -> list[PendingCommand]:
@@ -138,11 +138,6 @@ def remembered_servers(turn: Turn) -> set[str]:
     """The tmux servers in which agents ran when they were last seen."""
     known = turn.memory.all(AGENTS).values()
     return {each.session.server for each in known if each.had_session and each.session.server}
-
-
-def _is_ours(pane: Pane, fleet: Fleet) -> bool:
-    """Whether it has the stamps of this fleet, unspoilt: anybody can change them."""
-    return pane.fleet == fleet.stamp and is_id(pane.agent or "") and is_id(pane.spawn or "")
 
 
 def _logged(view: SpawnerView) -> Iterator[Pane]:
