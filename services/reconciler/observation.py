@@ -11,7 +11,7 @@ from pathlib import Path
 
 from registry import AgentRecord
 from services.reconciler.classification import Observation, TranscriptFile
-from services.reconciler.examination import EXAMINATIONS_TAKE_S, PaneExaminer
+from services.reconciler.examination import EXAMINES_FOR_S, PaneExaminer
 from services.reconciler.foreign_agents import ForeignAgent, UnstampedPanes
 from shared.agents.transcript import READERS
 from shared.errors import MusterError
@@ -115,7 +115,7 @@ class Observer:
             self._files.expire()
             self._unstamped.expire()
         read_processes = cache(Processes.look)  # at most once, and after tmux: what tmux shows is in it
-        at_most_s = float("inf") if thoroughly else EXAMINATIONS_TAKE_S
+        at_most_s = float("inf") if thoroughly else EXAMINES_FOR_S
         next_examination = self._examiner.update(fleet, records, ours, read_processes, now, at_most_s=at_most_s)
         self._files.update(fleet, records, now)
         foreign_agents = list(self._unstamped.look(fleet, panes, read_processes, now))
