@@ -77,6 +77,8 @@ class SessionCommands:
                 case Adopt():
                     self._adoption.adopt(view, pending, command)
                     self.down_for_now.discard(command.agent)
+                case _:
+                    raise Refusal(f"the spawner has no handler for {command.verb}")
 
     # --- starting ---
 
@@ -86,14 +88,13 @@ class SessionCommands:
         self.down_for_now.discard(agent)
         known = view.known(agent).as_wanted()
         pane = _begun(view, agent, spawn)
+        overrides = LaunchOverrides(command.prompt, command.model, command.backend, command.dir)
         if pane is not None and pane.spawn != spawn:
             view.remember(agent, known)
-            said = f"{agent} runs already" + (
-                ", as it was started: what was asked otherwise is not taken up" * _differs(command)
-            )
+            otherwise = ", as it was started: what was asked otherwise is not taken up"
+            said = f"{agent} runs already{otherwise if overrides.differences() else ''}"
             view.turn.reply(pending, said, agent=agent, spawn=pane.spawn, already=True)
             return
-        overrides = LaunchOverrides(command.prompt, command.model, command.backend, command.dir)
         launch = self._keeper.plan(view, agent, spawn, overrides, None)
         known = replace(known, overrides=overrides.differences())
         if pane is None and self._is_parked(view, pending, agent, known.overrides):
@@ -366,7 +367,3 @@ def no_such_agent(view: SpawnerView, agent: str) -> str:
 
 def is_about_sessions(command: Any) -> bool:
     return isinstance(command, SpawnAll | StopAll) or (isinstance(command, AgentCommand) and command.changes_session)
-
-
-def _differs(command: Spawn) -> bool:
-    return any(each is not None for each in (command.prompt, command.model, command.backend, command.dir))
