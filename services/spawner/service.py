@@ -113,9 +113,7 @@ class Spawner:
         return [each for each in typed if each not in waiting]
 
     def _is_known(self, view: SpawnerView, command: AgentCommand) -> bool:
-        if command.agent in view.fleet.agents or view.known(command.agent).is_adopted:
-            return True
-        if isinstance(command, Adopt):
+        if isinstance(command, Adopt) or command.agent in view.fleet.agents or view.known(command.agent).is_adopted:
             return True
         return isinstance(command, Stop | Delete | Forget) and command.agent in view.panes
 

@@ -131,24 +131,19 @@ class SessionKeeper:
 
     def _start(self, view: SpawnerView, agent: str, known: AgentMemory, start: Start) -> None:
         counts = start.replaces is not None and not start.blameless
-        if counts and (later := self._fleet_limit(view, agent, known)):
-            view.turn.look_again_at(later)
-            return
-        if later := self.start_delay(view):
+        if later := (self._fleet_limit(view, agent, known) if counts else None) or self.start_delay(view):
             view.turn.look_again_at(later)
             return
         launch = self._next_launch(view, agent, known, fresh=start.fresh)
         if start.replaces and known.session.pid:
             end_left_over(known.session.pid, start.replaces)
         pane = self.launch(view, launch, next_spawn(view, agent, known))
-        if start.replaces is None:
-            self.publish_running(view, agent, pane, launch, known, StartReport())
-            return
         if counts:
             restarts = [*(view.turn.memory.find(FLEET_RESTARTS) or []), view.now]
             view.turn.memory.put(FLEET_RESTARTS, fleet_worth_remembering(view.fleet.declared.restarts, restarts))
         more = {"replaces": known.spawn, "reason": start.reason, "attempt": start.attempt}
-        self.publish_running(view, agent, pane, launch, known, StartReport(AgentRestarted, more=more))
+        report = StartReport() if start.replaces is None else StartReport(AgentRestarted, more=more)
+        self.publish_running(view, agent, pane, launch, known, report)
 
     def _clear_once_published(self, view: SpawnerView, agent: str, dead: Pane, known: AgentMemory) -> bool:
         """Whether the pane was cleared. Only it knows how its program ended: that is published in a turn before."""
@@ -188,10 +183,8 @@ class SessionKeeper:
         launch = None
         if pane.spawn == next_spawn(view, agent, known):
             launch = self._next_launch(view, agent, known, fresh=isinstance(known.phase, RefusedToResume))
-        report = StartReport()
-        if known.spawn:
-            more = {"replaces": known.spawn, "reason": "found running", "attempt": 0}
-            report = StartReport(AgentRestarted, more=more)
+        more = {"replaces": known.spawn, "reason": "found running", "attempt": 0}
+        report = StartReport(AgentRestarted, more=more) if known.spawn else StartReport()
         self.publish_running(view, agent, pane, launch, known, report)
 
     def _next_launch(self, view: SpawnerView, agent: str, known: AgentMemory, *, fresh: bool = False) -> Launch:
@@ -337,14 +330,8 @@ class SessionKeeper:
         else:
             backend = known.session.backend or view.backend_name(agent)
             session = replace(known.session, backend=backend, workspace=pane.path, resumed=False, prompt="")
-        session = replace(
-            session,
-            spawn=pane.spawn,
-            started=view.now,
-            pid=pane.pid,
-            pane=pane.pane_id,
-            server=self._tmux.server or "",
-        )
+        server = self._tmux.server or ""
+        session = replace(session, spawn=pane.spawn, started=view.now, pid=pane.pid, pane=pane.pane_id, server=server)
         event = report.event(
             agent=agent,
             spawn=session.spawn,
