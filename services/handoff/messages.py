@@ -70,7 +70,7 @@ def _recipient(turn: Turn, mailbox: Mailbox, record: AgentRecord | None, *, is_s
     elif running is not None and (running.limit is not None or running.activity is Activity.LIMITED):
         waits_for = "its usage limit is reached"
     spawn = running.spawn if running is not None else None
-    return Recipient(turn.now.timestamp(), spawn, waits_for, turn.reply_to(mailbox.command_id))
+    return Recipient(turn.now.timestamp(), spawn, waits_for, turn.reply_for(mailbox.command_id))
 
 
 def _send(turn: Turn, agent: str, record: AgentRecord, step: MailboxStep) -> str:

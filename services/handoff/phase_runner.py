@@ -120,7 +120,7 @@ def run_actions(loop: LoopTurn, records: Mapping[str, AgentRecord]) -> None:
             is_limited=running is not None and running.limit is not None,
             grace_s=loop.declared.grace_s,
             others_done=action.kind is not ActionKind.RUN or all(each.done for each in after),
-            reply=loop.turn.reply_to(action.command_id),
+            reply=loop.turn.reply_for(action.command_id),
         )
         after.append(_check_session(loop, _step(loop, action, situation), running))
     loop.put(ACTIONS, tuple(after))

@@ -14,17 +14,17 @@ HOOKS_GATHER_S = 0.05
 """Agents at work call hooks all the time: the calls of this long are taken in one turn."""
 
 
-def build(wiring: ServiceContext) -> Monitor:
-    tmux = Tmux(wiring.fleet.declared.tmux.socket, on_change=wiring.nudge)
+def build(context: ServiceContext) -> Monitor:
+    tmux = Tmux(context.fleet.declared.tmux.socket, on_change=context.nudge)
     spool = Spool(
-        wiring.fleet.home / "hooks", lambda said: wiring.log.warning("a hook could not be heard", reason=said)
+        context.fleet.home / "hooks", lambda said: context.log.warning("a hook could not be heard", reason=said)
     )
-    spool.listen(lambda: wiring.nudge(HOOKS_GATHER_S))
-    queries = QueryRunner(wiring.fleet.home / "peeks", wiring.nudge, wiring.log)
+    spool.listen(lambda: context.nudge(HOOKS_GATHER_S))
+    queries = QueryRunner(context.fleet.home / "peeks", context.nudge, context.log)
     queries.tidy()
     atexit.register(queries.close)
-    registry = RegistryFile(wiring.fleet.registry)
-    return Monitor(wiring.fleet_file, registry, tmux, wiring.journal, spool, queries)
+    registry = RegistryFile(context.fleet.registry)
+    return Monitor(context.fleet_file, registry, tmux, context.journal, spool, queries)
 
 
 def main() -> int:

@@ -130,24 +130,12 @@ def conversation_of(record: AgentRecord, observation: Observation) -> str | None
 def aspects(record: AgentRecord | None, observation: Observation, others: Sequence[str] = ()) -> tuple[Aspect, ...]:
     """One value of each aspect. `others` are agents that run on the same conversation."""
     session = _session(record, observation.pane)
-    if record is None:
-        return (session, ProgramState.UNKNOWN, ConversationState.UNKNOWN, ConversationUse.EXCLUSIVE, PlaceState.UNKNOWN)
-    if session is not SessionState.ALIVE:
-        return (
-            session,
-            ProgramState.UNKNOWN,
-            _conversation_by_file(record, observation),
-            ConversationUse.EXCLUSIVE,
-            PlaceState.UNKNOWN,
-        )
+    if record is None or session is not SessionState.ALIVE:
+        conversation = ConversationState.UNKNOWN if record is None else _conversation_by_file(record, observation)
+        return (session, ProgramState.UNKNOWN, conversation, ConversationUse.EXCLUSIVE, PlaceState.UNKNOWN)
     use = ConversationUse.SHARED if others else ConversationUse.EXCLUSIVE
-    return (
-        session,
-        _program(observation.examined),
-        _conversation(record, observation),
-        use,
-        _place(record, observation),
-    )
+    program, conversation = _program(observation.examined), _conversation(record, observation)
+    return (session, program, conversation, use, _place(record, observation))
 
 
 def _session(record: AgentRecord | None, pane: Pane | None) -> SessionState:
@@ -277,14 +265,14 @@ class Comparison:
 class Drift:
     """A kind of drift: the class of its event, how that is built, and what ends it."""
 
-    kind: type[DriftEvent]
+    event_class: type[DriftEvent]
     build: Callable[[Comparison], DriftEvent]
     ended_by: tuple[Aspect, ...] = ()
     """The aspects that resolve a drift that stays open. An unknown aspect resolves nothing."""
 
     @property
     def name(self) -> str:
-        return self.kind.name()
+        return self.event_class.name()
 
 
 def _missing(compared: Comparison) -> DriftEvent:

@@ -16,21 +16,30 @@ from shared.system.tmux import Pane
 
 ReadProcesses = Callable[[], Processes]
 
-UNIDENTIFIED_EVERY_S, ACTIVE_EVERY_S, AT_LEAST_EVERY_S = 1.0, 10.0, 60.0
-"""How long an examination is valid: of an unidentified agent that is young or active (doubled while nothing new is
-found), of an active one, of any."""
-YOUNG_SESSION_S, YOUNG_AT_LEAST_EVERY_S = 60.0, 4.0
-"""While a session is young, the doubling stops at this interval."""
+VALID_AT_FIRST_S = 1.0
+"""How long an examination of an unidentified agent, young or active, is valid; doubled while nothing new is found."""
+VALID_IF_YOUNG_S = 4.0
+"""In a young session the doubling stops here."""
+VALID_IF_ACTIVE_S = 10.0
+"""How long an examination of an identified agent is valid once its pane shows activity."""
+VALID_AT_MOST_S = 60.0
+"""How long any examination is valid."""
+YOUNG_SESSION_S = 60.0
+"""A session is young until this age."""
+STARTING_SESSION_S = 10.0
+"""In a session that is younger than this, a wrong program never counts."""
+WRONG_CONFIRMED_AFTER_S = 2.0
+"""A wrong program counts when it is seen again after this time."""
 QUIET_PANE_S = 60.0
 """After such a silence, new activity may be another program's."""
-COMMANDS_AT_MOST = 32
+PROGRAMS_AT_MOST = 32
 """A pane that has run so many programs is no longer examined for each new one."""
-EXAMINATIONS_TAKE_S = 0.01
+EXAMINES_FOR_S = 0.01
 """The time for examinations in one turn: notices of tmux must not wait long."""
-CONTINUES_AFTER_S, GATHERS_FOR_S = 0.05, 0.5
-"""Each turn reads all of tmux. Examinations that are left over follow soon; those that become due are gathered."""
-CONFIRMS_AFTER_S, STARTING_S = 2.0, 10.0
-"""A wrong program counts when it is seen a second time, and never in a session that is younger than `STARTING_S`."""
+LEFT_OVER_AFTER_S = 0.05
+"""Examinations for which a turn had no time follow after this time."""
+GATHERS_FOR_S = 0.5
+"""Examinations that become due are gathered for this long, since each turn reads all of tmux."""
 
 
 @dataclass
@@ -56,7 +65,7 @@ class _ExaminedPane:
         return self.wrong and self.examined.runs_its_backend is None
 
     def is_known_program(self, pane: Pane) -> bool:
-        known = pane.command in self.commands or len(self.commands) >= COMMANDS_AT_MOST
+        known = pane.command in self.commands or len(self.commands) >= PROGRAMS_AT_MOST
         return self.is_same_process(pane) and known
 
     def is_same_process(self, pane: Pane) -> bool:
@@ -74,12 +83,12 @@ class _ExaminedPane:
 
     def valid_until(self, pane: Pane, now: float, *, identified: bool) -> float:
         if self.is_unconfirmed:
-            return self.at + CONFIRMS_AFTER_S
+            return self.at + WRONG_CONFIRMED_AFTER_S
         active, young = pane.activity != self.pane.activity, abs(now - pane.created) < YOUNG_SESSION_S
         if not identified and (active or young):
-            valid_s = min(_doubled(self.unchanged), YOUNG_AT_LEAST_EVERY_S if young else AT_LEAST_EVERY_S)
+            valid_s = min(_doubled(self.unchanged), VALID_IF_YOUNG_S if young else VALID_AT_MOST_S)
         else:
-            valid_s = ACTIVE_EVERY_S if active else AT_LEAST_EVERY_S
+            valid_s = VALID_IF_ACTIVE_S if active else VALID_AT_MOST_S
         if pane.command != self.pane.command:
             valid_s = min(valid_s, _doubled(self.flaps) if self.flaps else 0.0)
         return self.at + valid_s
@@ -90,7 +99,7 @@ class _ExaminedPane:
 
 
 def _doubled(times: int) -> float:
-    return UNIDENTIFIED_EVERY_S * 2.0 ** min(max(times - 1, 0), 10)
+    return VALID_AT_FIRST_S * 2.0 ** min(max(times - 1, 0), 10)
 
 
 @dataclass
@@ -109,7 +118,7 @@ class PaneExaminer:
         read_processes: ReadProcesses,
         now: float,
         *,
-        at_most_s: float = EXAMINATIONS_TAKE_S,
+        at_most_s: float = EXAMINES_FOR_S,
     ) -> float | None:
         """Examine again what may have changed: at least one pane, and as many as `at_most_s` allows.
 
@@ -120,12 +129,13 @@ class PaneExaminer:
         alive = {agent: pane for agent, pane in panes.items() if not pane.dead}
         identified = {agent: _is_identified(fleet, records.get(agent)) for agent in alive}
         due = [agent for agent, pane in alive.items() if not self._is_valid(agent, pane, now, identified[agent])]
-        due.sort(key=self._examined_at)  # the oldest first, so that each gets its turn
+        # The oldest first, so that each gets its turn.
+        due.sort(key=lambda agent: self._panes[agent].at if agent in self._panes else float("-inf"))
         processes = read_processes() if due else Processes([])
         began = self.clock()
         for place, agent in enumerate(due):
             if place and self.clock() - began >= at_most_s:
-                return now + CONTINUES_AFTER_S
+                return now + LEFT_OVER_AFTER_S
             self._panes[agent] = self._examine(fleet, records.get(agent), alive[agent], processes, agent, now)
         next_due = [
             self._panes[agent].valid_until(pane, now, identified=identified[agent]) for agent, pane in alive.items()
@@ -149,10 +159,6 @@ class PaneExaminer:
         known.note(pane, now)
         return known.is_valid(pane, now, identified=identified)
 
-    def _examined_at(self, agent: str) -> float:
-        known = self._panes.get(agent)
-        return known.at if known is not None else float("-inf")
-
     def _examine(
         self, fleet: Fleet, record: AgentRecord | None, pane: Pane, processes: Processes, agent: str, now: float
     ) -> _ExaminedPane:
@@ -160,7 +166,7 @@ class PaneExaminer:
         examined = examine(fleet, record, pane, processes)
         wrong = examined.runs_its_backend is False
         seen_twice = before is not None and before.wrong and before.pane.spawn == pane.spawn
-        if wrong and (not seen_twice or abs(now - pane.created) < STARTING_S):
+        if wrong and (not seen_twice or abs(now - pane.created) < STARTING_SESSION_S):
             examined = replace(examined, runs_its_backend=None)
         after = _ExaminedPane(pane, now, examined, wrong, 1, pane.activity, frozenset({pane.command}), 0, pane.command)
         if before is None or not before.is_same_process(pane):

@@ -162,7 +162,7 @@ def _next_request(turn: Turn, reported: ReportedForeignAgent) -> tuple[bool, tup
     refused = reported.refused
     if not reported.command_id:
         return True, refused
-    reply = turn.reply_to(reported.command_id)
+    reply = turn.reply_for(reported.command_id)
     if reply is None:
         return False, refused
     if reply.ok:  # and yet there is no stamp: it was lost, or is about to be set
@@ -191,7 +191,7 @@ def report(turn: Turn, candidate: AdoptionCandidate) -> None:
 def forget_ended(turn: Turn, present: Collection[str]) -> None:
     """Forget the agents whose processes are gone. One that is being adopted is only not foreign any more."""
     for key, reported in turn.memory.all(FOREIGN_AGENTS).items():
-        is_open = bool(reported.command_id) and turn.reply_to(reported.command_id) is None
+        is_open = bool(reported.command_id) and turn.reply_for(reported.command_id) is None
         if key not in present and not is_open and not reported.was_asked_within(STAMP_LOST_S, turn.now):
             turn.memory.put(FOREIGN_AGENTS, None, key)
 

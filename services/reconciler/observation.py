@@ -11,10 +11,9 @@ from pathlib import Path
 
 from registry import AgentRecord
 from services.reconciler.classification import Observation, TranscriptFile
-from services.reconciler.examination import EXAMINATIONS_TAKE_S, PaneExaminer
+from services.reconciler.examination import EXAMINES_FOR_S, PaneExaminer
 from services.reconciler.foreign_agents import ForeignAgent, UnstampedPanes
 from shared.agents.transcript import READERS
-from shared.contract.ids import is_id
 from shared.errors import MusterError
 from shared.fleet import Backend, Fleet
 from shared.fleet.launch_needs import variables_of
@@ -110,13 +109,13 @@ class Observer:
         `records` must have been read before: an agent that starts in between is then not known yet, and never missing.
         """
         panes = self._tmux.look()
-        ours = {pane.agent: pane for pane in panes if pane.agent and is_ours(pane, fleet)}
+        ours = {pane.agent: pane for pane in panes if pane.agent and pane.belongs_to(fleet.stamp)}
         if thoroughly:
             self._examiner.expire()
             self._files.expire()
             self._unstamped.expire()
         read_processes = cache(Processes.look)  # at most once, and after tmux: what tmux shows is in it
-        at_most_s = float("inf") if thoroughly else EXAMINATIONS_TAKE_S
+        at_most_s = float("inf") if thoroughly else EXAMINES_FOR_S
         next_examination = self._examiner.update(fleet, records, ours, read_processes, now, at_most_s=at_most_s)
         self._files.update(fleet, records, now)
         foreign_agents = list(self._unstamped.look(fleet, panes, read_processes, now))
@@ -130,8 +129,3 @@ class Observer:
     def _observation(self, agent: str, record: AgentRecord | None, pane: Pane | None) -> Observation:
         file = self._files.of(agent, record)
         return Observation(pane, self._examiner.of(agent, pane), file.transcript, file.moved_to)
-
-
-def is_ours(pane: Pane, fleet: Fleet) -> bool:
-    """Whether a pane bears complete stamps of this fleet: anybody can change them."""
-    return pane.fleet == fleet.stamp and is_id(pane.agent or "") and is_id(pane.spawn or "")

@@ -213,7 +213,7 @@ class DriftReports:
         self._drifts = {
             name: fields
             for name, fields in reported.drifts.items()
-            if is_same_session or DRIFTS[name].kind.outlives_session
+            if is_same_session or DRIFTS[name].event_class.outlives_session
         }
 
     @property
@@ -226,7 +226,7 @@ class DriftReports:
             return False
         if drift.name not in self._drifts:
             return True
-        return self._drifts[drift.name] != _telling_fields(event) and not drift.kind.ends_session
+        return self._drifts[drift.name] != _telling_fields(event) and not drift.event_class.ends_session
 
     def report(self, drift: Drift, event: AgentEvent) -> None:
         self._turn.emit(event)
@@ -236,11 +236,11 @@ class DriftReports:
     def resolve(self, present: Collection[Drift], seen: Collection[Aspect]) -> None:
         """Forget the drifts that are over, and report the end of those that had stayed open."""
         for drift in [DRIFTS[name] for name in self._drifts if DRIFTS[name] not in present]:
-            stays_open = bool(drift.kind.resolved)
-            if drift.kind.ends_session or (stays_open and not set(drift.ended_by) & set(seen)):
+            stays_open = bool(drift.event_class.resolved_because)
+            if drift.event_class.ends_session or (stays_open and not set(drift.ended_by) & set(seen)):
                 continue
             if stays_open:
-                reason = drift.kind.resolved
+                reason = drift.event_class.resolved_because
                 self._turn.emit(DriftResolved(agent=self._agent, spawn=self._spawn, drift=drift.name, reason=reason))
             del self._drifts[drift.name]
             self._remember()
@@ -280,7 +280,7 @@ class Explanations:
 
     def awaited(self, turn: Turn, drift: Drift, agent: str, spawn: str | None, pane: Pane | None) -> str:
         """What a drift waits for; empty if it is to be reported now."""
-        if not (drift.kind.ends_session or drift is UNREGISTERED):
+        if not (drift.event_class.ends_session or drift is UNREGISTERED):
             return ""  # no command explains it
         key = (agent, f"{drift.name}:{spawn}")
         since = min(self._waiting_since.get(key, turn.now), turn.now)  # the clock may have been set back

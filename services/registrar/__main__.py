@@ -8,10 +8,10 @@ from shared.runtime.bootstrap import ServiceContext, serve
 from shared.system.files import watch
 
 
-def build(wiring: ServiceContext) -> Registrar:
-    file = RegistryFile(wiring.fleet.registry)
-    watch(file.path, wiring.nudge)
-    return Registrar(wiring.fleet_file, file, wiring.journal, wiring.log)
+def build(context: ServiceContext) -> Registrar:
+    file = RegistryFile(context.fleet.registry)
+    watch(file.path, context.nudge)
+    return Registrar(context.fleet_file, file, context.journal, context.log)
 
 
 def main() -> int:

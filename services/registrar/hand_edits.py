@@ -99,7 +99,7 @@ def follow_wishes(turn: Turn, ledger: Ledger) -> list[RefusedWish]:
     """Look for the replies. A refused wish is taken back, in the file too."""
     refused = []
     for agent, wish in turn.memory.all(WISHES).items():
-        reply = turn.reply_to(wish.command_id)
+        reply = turn.reply_for(wish.command_id)
         if reply is None:
             turn.look_again_at(turn.now + REPLY_POLL_INTERVAL)
             continue

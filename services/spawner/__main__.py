@@ -18,17 +18,17 @@ NOT_URGENT_S = 0.03
 """A notification of tmux waits so long: the reconciler, which publishes it, goes first, and a burst is one look."""
 
 
-def build(wiring: ServiceContext) -> Spawner:
-    fleet = wiring.fleet
-    tmux = Tmux(fleet.declared.tmux.socket, on_change=partial(wiring.nudge, within_s=NOT_URGENT_S))
-    wiring.fleet_file.watch(wiring.nudge)
+def build(context: ServiceContext) -> Spawner:
+    fleet = context.fleet
+    tmux = Tmux(fleet.declared.tmux.socket, on_change=partial(context.nudge, within_s=NOT_URGENT_S))
+    context.fleet_file.watch(context.nudge)
     settings = fleet.declared.logs
     logs = LogKeeper(tmux, fleet.logs, max_bytes=int(settings.max_mb * 1_000_000), keep=settings.keep)
     records = ConversationRecords()
-    keeper = SessionKeeper(tmux, logs.path_for, records.conversation, log=wiring.log)
+    keeper = SessionKeeper(tmux, logs.path_for, records.conversation, log=context.log)
     commands = SessionCommands(tmux, keeper, records.purge)
     typing_queue = TypingQueue(TextDelivery(tmux, records), KeyPresses(tmux))
-    return Spawner(wiring.fleet_file, tmux, keeper, commands, typing_queue, logs, wiring.log)
+    return Spawner(context.fleet_file, tmux, keeper, commands, typing_queue, logs, context.log)
 
 
 def main() -> int:

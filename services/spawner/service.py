@@ -15,7 +15,7 @@ from services.spawner.typing.queue import TypingQueue, is_typing
 from services.spawner.view import SpawnerView
 from shared.contract.commands import Adopt, AgentCommand, Delete, Forget, Park, SpawnAll, Stop, Unpark
 from shared.contract.envelope import Data
-from shared.contract.ids import is_id, new_id
+from shared.contract.ids import new_id
 from shared.fleet import Fleet, FleetFile
 from shared.runtime.turn import PendingCommand, Turn
 from shared.system.log import Log
@@ -79,8 +79,8 @@ class Spawner:
         if self._tmux.server is None:
             self._tmux.expect(remembered_servers(turn))
         panes = self._tmux.look()
-        ours = {pane.agent: pane for pane in panes if pane.agent and _is_ours(pane, fleet)}
-        others = [pane for pane in panes if not _is_ours(pane, fleet)]
+        ours = {pane.agent: pane for pane in panes if pane.agent and pane.belongs_to(fleet.stamp)}
+        others = [pane for pane in panes if not pane.belongs_to(fleet.stamp)]
         return SpawnerView(turn, fleet, ours, others, self._tmux.server)
 
     def _carry_out_all(self, view: SpawnerView) -> list[PendingCommand]:
@@ -92,7 +92,7 @@ class Spawner:
         typed: list[PendingCommand] = []
         view.overtaken = overtaken(view.turn.commands)
         self._commands.waiting.clear()
-        for pending in _parking_first(view):
+        for pending in _carry_out_parking(view):
             agent = pending.command.agent if isinstance(pending.command, AgentCommand) else "*"
             if isinstance(pending.command, AgentCommand) and not self._is_known(view, pending.command):
                 view.turn.reply(pending, no_such_agent(view, agent), code="unknown_agent")
@@ -113,14 +113,12 @@ class Spawner:
         return [each for each in typed if each not in waiting]
 
     def _is_known(self, view: SpawnerView, command: AgentCommand) -> bool:
-        if command.agent in view.fleet.agents or view.known(command.agent).is_adopted:
-            return True
-        if isinstance(command, Adopt):
+        if isinstance(command, Adopt) or command.agent in view.fleet.agents or view.known(command.agent).is_adopted:
             return True
         return isinstance(command, Stop | Delete | Forget) and command.agent in view.panes
 
 
-def _parking_first(view: SpawnerView) -> list[PendingCommand]:
+def _carry_out_parking(view: SpawnerView) -> list[PendingCommand]:
     """Carry out commands about accounts, and return the rest: a spawn may wait for an account."""
     rest: list[PendingCommand] = []
     for pending in view.turn.commands:
@@ -138,11 +136,6 @@ def remembered_servers(turn: Turn) -> set[str]:
     """The tmux servers in which agents ran when they were last seen."""
     known = turn.memory.all(AGENTS).values()
     return {each.session.server for each in known if each.had_session and each.session.server}
-
-
-def _is_ours(pane: Pane, fleet: Fleet) -> bool:
-    """Whether it has the stamps of this fleet, unspoilt: anybody can change them."""
-    return pane.fleet == fleet.stamp and is_id(pane.agent or "") and is_id(pane.spawn or "")
 
 
 def _logged(view: SpawnerView) -> Iterator[Pane]:

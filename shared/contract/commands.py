@@ -94,7 +94,7 @@ NOW = Field(
 
 class AgentCommand(Command):
     changes_session: ClassVar[bool] = True
-    """False for commands that only type."""
+    """Whether the spawner handles it as one about the agent's session; else it is typed into that session."""
 
     agent: AgentNames = Field(description="The agent's name in the fleet file.", examples=["builder"])
 

@@ -157,13 +157,13 @@ class Turn:
         """Send a command to another service of this host; returns the command's id.
 
         It is stored with everything else of this turn, so it is sent once and reaches its owner, with or without a
-        broker. A command with an `id` acts once, however often it is sent. `reply_to` gives the answer.
+        broker. A command with an `id` acts once, however often it is sent. `reply_for` gives the answer.
         """
         command_id = command.id or new_id()
         self.outgoing.append(command.model_copy(update={"id": command_id, "by": f"{self.service}: {why}"[:200]}))
         return command_id
 
-    def reply_to(self, command_id: str, owner: str = SPAWNER) -> Reply | None:
+    def reply_for(self, command_id: str, owner: str = SPAWNER) -> Reply | None:
         """The final reply to a command that this service sent; None while there is none."""
         return self.read_reply(owner, command_id) if command_id else None
 

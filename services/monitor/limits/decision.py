@@ -75,11 +75,12 @@ def decide(
     if _ended_a_turn(hold, observed):
         return _lift(hold, observed, _how(hold, observed.since), "its turn is over, and was not refused")
     if observed.status is Activity.LIMITED and observed.claim is not None:
-        anew = _told_anew(_sharper(hold, observed.claim, policy), observed.claim, observed.now, policy)
-        if anew.resets_at is not None and anew.resets_at > (hold.resets_at or 0.0) + RESET_MOVED_S:
-            told = limit_hit(anew, observed, policy)
-            return PolicyOutcome(replace(memory, hold=anew), events=(told,), look_at=anew.resume_at)
-        hold = anew
+        known_reset = hold.resets_at
+        hold = _with_exact_reset(hold, observed.claim, policy)
+        hold = _with_claim(hold, observed.claim, observed.now, policy)
+        if _is_later(hold.resets_at, known_reset):
+            told = limit_hit(hold, observed, policy)
+            return PolicyOutcome(replace(memory, hold=hold), events=(told,), look_at=hold.resume_at)
     return _resume(replace(memory, hold=hold), hold, observed, policy, may_resume_at)
 
 
@@ -124,33 +125,40 @@ def _hit(memory: LimitMemory, observed: AgentObservation, policy: LimitPolicy) -
     return PolicyOutcome(after, events=(limit_hit(hold, observed, policy),), look_at=hold.resume_at)
 
 
-def _sharper(hold: LimitHold, claim: LimitClaim, policy: LimitPolicy) -> LimitHold:
+# --- it says that it is limited while it is held ---
+
+
+def _with_exact_reset(hold: LimitHold, claim: LimitClaim, policy: LimitPolicy) -> LimitHold:
     """The same limit, if a file now gives the second of a reset that was only known to the minute."""
     if hold.resets_at is None or claim.resets_at is None or hold.tries or claim.exact_to_s >= hold.exact_to_s:
         return hold
-    if not hold.resets_at <= claim.resets_at <= hold.resets_at + hold.exact_to_s:
-        return hold
+    is_same = hold.resets_at <= claim.resets_at <= hold.resets_at + hold.exact_to_s
+    return _with_reset(hold, claim, policy) if is_same else hold
+
+
+def _with_claim(hold: LimitHold, claim: LimitClaim, now: float, policy: LimitPolicy) -> LimitHold:
+    """It is still limited, or again. What it says now counts where it says more than was known."""
+    refused_again = bool(hold.tries) and claim.at > max(hold.asked_at, hold.since)
+    # A screen is dated when it was first seen: after a restart of the monitor, the same words are the same limit.
+    said_again = claim.by_file and claim.at > hold.since + SAME_LIMIT_WITHIN_S
+    is_news = hold.resets_at is None or claim.said != hold.said or said_again
+    resets_later = is_news and _is_later(claim.resets_at, hold.resets_at)
+    hold = replace(hold, continues=claim.continues, worked=False)  # it may have worked since, but it was refused
+    if not (refused_again or resets_later):
+        return replace(hold, scope=hold.scope or claim.scope, model=hold.model or claim.model)
+    hold = replace(hold, since=claim.at, said=claim.said or hold.said, stuck=False)
+    if resets_later:
+        hold = replace(_with_reset(hold, claim, policy), scope=claim.scope or hold.scope, model=claim.model)
+    return _after_refusal(hold, claim, now, policy) if refused_again else hold
+
+
+def _with_reset(hold: LimitHold, claim: LimitClaim, policy: LimitPolicy) -> LimitHold:
     until = resume_at(claim.resets_at, claim.exact_to_s, claim.at, policy)
     return replace(hold, resets_at=claim.resets_at, exact_to_s=claim.exact_to_s, resume_at=until)
 
 
-def _told_anew(hold: LimitHold, claim: LimitClaim, now: float, policy: LimitPolicy) -> LimitHold:
-    """It is still limited, or again. What it says now counts where it says more than was known."""
-    again = bool(hold.tries) and claim.at > max(hold.asked_at, hold.since)
-    # A screen is dated when it was first seen: after a restart of the monitor, the same words are the same limit.
-    is_anew = claim.by_file and claim.at > hold.since + SAME_LIMIT_WITHIN_S
-    is_news = hold.resets_at is None or claim.said != hold.said or is_anew
-    later = claim.resets_at is not None and claim.resets_at > (hold.resets_at or 0.0) + RESET_MOVED_S and is_news
-    # It may have worked since, but it was refused.
-    hold = replace(hold, continues=claim.continues, worked=False)
-    if not (again or later):
-        return replace(hold, scope=hold.scope or claim.scope, model=hold.model or claim.model)
-    moved = replace(hold, since=claim.at, said=claim.said or hold.said, stuck=False)
-    if later:
-        until = resume_at(claim.resets_at, claim.exact_to_s, claim.at, policy)
-        moved = replace(moved, resets_at=claim.resets_at, exact_to_s=claim.exact_to_s, resume_at=until)
-        moved = replace(moved, scope=claim.scope or hold.scope, model=claim.model)
-    return _after_refusal(moved, claim, now, policy) if again else moved
+def _is_later(reset: float | None, known: float | None) -> bool:
+    return reset is not None and reset > (known or 0.0) + RESET_MOVED_S
 
 
 def _after_refusal(hold: LimitHold, claim: LimitClaim, now: float, policy: LimitPolicy) -> LimitHold:
@@ -226,9 +234,8 @@ def _resume(
     if observed.now < due:
         return PolicyOutcome(memory, look_at=due)
     if not policy.resume or not observed.is_managed:
-        return _lift(
-            hold, observed, "left", "the time that it named is over" if hold.resets_at else "it was long enough"
-        )
+        why = "the time that it named is over" if hold.resets_at else "it was long enough"
+        return _lift(hold, observed, "left", why)
     if observed.spawn == hold.spawn and observed.status in IDLE and not observed.is_weak and not hold.tries:
         return _lift(hold, observed, "by_somebody", "it waits for a prompt, and is not limited any more")
     if hold.tries >= policy.tries or hold.refusals >= MAX_UNTYPED:

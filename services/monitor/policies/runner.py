@@ -90,7 +90,7 @@ class PolicyRunner:
         account = account_of(fleet, agent, subject.backend)
         memory = memory_of(turn, agent)
         record = record if record is not None and record.spawn == subject.spawn else None
-        replies = {each: reply for each in memory.open_commands if (reply := turn.reply_to(each)) is not None}
+        replies = {each: reply for each in memory.open_commands if (reply := turn.reply_for(each)) is not None}
         left_alone = self._accounts.why_held(agent, account, now)
         last = self._last.setdefault(agent, LastDecision())
         # The basis is compared by identity; interned texts are the same object for as long as they say the same.

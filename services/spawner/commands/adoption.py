@@ -35,9 +35,9 @@ class Adoption:
         self._keeper = keeper
 
     def adopt(self, view: SpawnerView, pending: PendingCommand, command: Adopt) -> None:
-        agent, fresh = command.agent, spawn_of(pending.request)
+        agent, spawn = command.agent, spawn_of(pending.request)
         has = view.panes.get(agent)
-        if has is not None and has.spawn != fresh:
+        if has is not None and has.spawn != spawn:
             self._confirm(view, pending, command, has)
             return
         if has is None:
@@ -49,10 +49,10 @@ class Adoption:
             backend = self._backend(view, command, chosen)
         except Refusal:
             if has is not None:  # stamped by this very command, before the spawner was killed
-                self._tmux.unstamp(has.target, spawn=fresh)
+                self._tmux.unstamp(has.target, spawn=spawn)
             raise
         stamped = has or self._tmux.stamp(
-            chosen.session, agent=agent, spawn=fresh, fleet=view.fleet.stamp, pane_id=command.pane
+            chosen.session, agent=agent, spawn=spawn, fleet=view.fleet.stamp, pane_id=command.pane
         )
         if stamped is None:
             raise Refusal(f"{described(chosen, command)} has just ended")

@@ -77,31 +77,32 @@ class SessionCommands:
                 case Adopt():
                     self._adoption.adopt(view, pending, command)
                     self.down_for_now.discard(command.agent)
+                case _:
+                    raise Refusal(f"the spawner has no handler for {command.verb}")
 
     # --- starting ---
 
     def _spawn(self, view: SpawnerView, pending: PendingCommand, command: Spawn) -> None:
-        agent, fresh = command.agent, spawn_of(pending.request)
+        agent, spawn = command.agent, spawn_of(pending.request)
         self._must_be_declared(view, agent)
         self.down_for_now.discard(agent)
         known = view.known(agent).as_wanted()
-        pane = _begun(view, agent, fresh)
-        if pane is not None and pane.spawn != fresh:
+        pane = _begun(view, agent, spawn)
+        overrides = LaunchOverrides(command.prompt, command.model, command.backend, command.dir)
+        if pane is not None and pane.spawn != spawn:
             view.remember(agent, known)
-            said = f"{agent} runs already" + (
-                ", as it was started: what was asked otherwise is not taken up" * _differs(command)
-            )
+            otherwise = ", as it was started: what was asked otherwise is not taken up"
+            said = f"{agent} runs already{otherwise if overrides.differences() else ''}"
             view.turn.reply(pending, said, agent=agent, spawn=pane.spawn, already=True)
             return
-        overrides = LaunchOverrides(command.prompt, command.model, command.backend, command.dir)
-        launch = self._keeper.plan(view, agent, fresh, overrides, None)
+        launch = self._keeper.plan(view, agent, spawn, overrides, None)
         known = replace(known, overrides=overrides.differences())
         if pane is None and self._is_parked(view, pending, agent, known.overrides):
             view.remember(agent, known)  # it is wanted, even if the command expires meanwhile
             return
         if pane is None and self._must_queue(view, pending, agent):
             return
-        pane = pane or self._start_anew(view, agent, lambda: self._keeper.launch(view, launch, fresh))
+        pane = pane or self._start_anew(view, agent, lambda: self._keeper.launch(view, launch, spawn))
         self._keeper.publish_running(view, agent, pane, launch, known, StartReport(cause=pending.request.id))
         view.turn.reply(pending, f"{agent} was started", agent=agent, spawn=pane.spawn, session=pane.session)
 
@@ -116,9 +117,9 @@ class SessionCommands:
         view.turn.reply(pending, said, agents=started)
 
     def _restart(self, view: SpawnerView, pending: PendingCommand, command: Restart) -> None:
-        agent, fresh = command.agent, spawn_of(pending.request)
+        agent, spawn = command.agent, spawn_of(pending.request)
         self._must_be_declared(view, agent)
-        if command.spawn is not None and view.known(agent).spawn != fresh:
+        if command.spawn is not None and view.known(agent).spawn != spawn:
             must_be_session(view, agent, command.spawn)
         if command.counts:
             self._end_as_dead(view, pending, agent)
@@ -128,16 +129,16 @@ class SessionCommands:
         resume = None if command.fresh else self._keeper.conversation(view, agent, known)
         # Planned before anything is ended: a session that can't be started again is left alone.
         overrides = LaunchOverrides(command.prompt, command.model)
-        launch = self._keeper.plan(view, agent, fresh, overrides, resume)
+        launch = self._keeper.plan(view, agent, spawn, overrides, resume)
         pane = view.panes.get(agent)
-        if pane is None or pane.spawn != fresh:
+        if pane is None or pane.spawn != spawn:
             if view.running(agent) is not None and not command.anyway and (park := parked(view, agent)) is not None:
                 raise Refusal(f"{agent} runs, and {park.says}: to restart it now, say --anyway")
             if self._is_parked(view, pending, agent):
                 return
             if pane is not None:
                 end_sessions(self._tmux, [pane])
-            pane = self._keeper.launch(view, launch, fresh)
+            pane = self._keeper.launch(view, launch, spawn)
         more = {"replaces": known.spawn, "reason": by(pending), "attempt": 0}
         report = StartReport(AgentRestarted, pending.request.id, more)
         known = replace(known, overrides=overrides.differences())
@@ -146,14 +147,14 @@ class SessionCommands:
         view.turn.reply(pending, f"{agent} was restarted{how}", agent=agent, spawn=pane.spawn, session=pane.session)
 
     def _resume(self, view: SpawnerView, pending: PendingCommand, command: Resume) -> None:
-        agent, fresh = command.agent, spawn_of(pending.request)
+        agent, spawn = command.agent, spawn_of(pending.request)
         self._must_be_declared(view, agent)
-        known, pane = view.known(agent), _begun(view, agent, fresh)
+        known, pane = view.known(agent), _begun(view, agent, spawn)
         if pending.request.id == known.resume_request:
             self._watch_resume(view, pending, agent, known)
             return
         self.down_for_now.discard(agent)
-        if pane is not None and pane.spawn != fresh:
+        if pane is not None and pane.spawn != spawn:
             view.remember(agent, known.as_wanted())
             conversation = known.session.conversation
             of = f", with the conversation {conversation}" if conversation else ""
@@ -164,10 +165,10 @@ class SessionCommands:
         wanted = ResumeTarget(command.conversation or last)
         if name not in view.fleet.backends or not can_resume(view.fleet.backends[name], wanted):
             raise Refusal(f"the backend {name!r} has no way to take up a conversation")
-        launch = self._keeper.plan(view, agent, fresh, LaunchOverrides(**known.overrides), wanted)
+        launch = self._keeper.plan(view, agent, spawn, LaunchOverrides(**known.overrides), wanted)
         if pane is None and (self._is_parked(view, pending, agent) or self._must_queue(view, pending, agent)):
             return
-        pane = pane or self._start_anew(view, agent, lambda: self._keeper.launch(view, launch, fresh))
+        pane = pane or self._start_anew(view, agent, lambda: self._keeper.launch(view, launch, spawn))
         report = StartReport(AgentResumed, pending.request.id, {"reason": by(pending)})
         known = replace(known.as_wanted(), resume_request=pending.request.id)
         self._keeper.publish_running(view, agent, pane, launch, known, report)
@@ -366,7 +367,3 @@ def no_such_agent(view: SpawnerView, agent: str) -> str:
 
 def is_about_sessions(command: Any) -> bool:
     return isinstance(command, SpawnAll | StopAll) or (isinstance(command, AgentCommand) and command.changes_session)
-
-
-def _differs(command: Spawn) -> bool:
-    return any(each is not None for each in (command.prompt, command.model, command.backend, command.dir))

@@ -92,7 +92,11 @@ class SessionKeeper:
     # --- keeping what is wanted ---
 
     def keep(self, view: SpawnerView, agent: str) -> None:
-        """Do what the agent needs now."""
+        """Do what the agent needs now, action by action.
+
+        An action whose result must be in the journal, or seen by others, before the next one is the last of this turn:
+        the next turn decides anew.
+        """
         known = view.known(agent)
         pane = view.panes.get(agent)
         if isinstance(known.phase, Running) and pane is not None and not pane.dead and pane.spawn == known.spawn:
@@ -106,24 +110,10 @@ class SessionKeeper:
                 case ClaimSession(found):
                     self._claim(view, agent, found, known)
                 case ClearDeadPane(dead):
-                    if self._must_stay(view, dead):
+                    if not self._clear_once_published(view, agent, dead, known):
                         return
-                    if not _exit_is_published(known, dead):
-                        # Only the dead pane knows how its program ended: publish that before the pane is cleared.
-                        screen = self._publish_exit(view, agent, dead)
-                        needs_person = self._needs_person(view, agent, screen)
-                        after_refusal = isinstance(known.phase, RefusedToResume)
-                        phase = Exited(dead.spawn or "", needs_person, after_refusal)
-                        view.remember(agent, replace(known, phase=phase))
-                        view.turn.look_again_at(view.turn.now)
-                        return
-                    self._clear(dead)
-                    view.panes.pop(agent, None)
-                    self._dead_since.pop(dead.spawn or "", None)
-                case NoteDeath(known):
-                    # In the journal before the next session starts: that one's id and conversation follow from it.
-                    view.remember(agent, replace(known, spawns=known.spawns + 1))
-                    view.turn.look_again_at(view.turn.now)
+                case NoteDeath(after):
+                    self._note_death(view, agent, after)
                     return
                 case Start():
                     self._start(view, agent, known, action)
@@ -141,24 +131,37 @@ class SessionKeeper:
 
     def _start(self, view: SpawnerView, agent: str, known: AgentMemory, start: Start) -> None:
         counts = start.replaces is not None and not start.blameless
-        if counts and (later := self._fleet_limit(view, agent, known)):
-            view.turn.look_again_at(later)
-            return
-        if later := self.start_delay(view):
+        if later := (self._fleet_limit(view, agent, known) if counts else None) or self.start_delay(view):
             view.turn.look_again_at(later)
             return
         launch = self._next_launch(view, agent, known, fresh=start.fresh)
         if start.replaces and known.session.pid:
             end_left_over(known.session.pid, start.replaces)
         pane = self.launch(view, launch, next_spawn(view, agent, known))
-        if start.replaces is None:
-            self.publish_running(view, agent, pane, launch, known, StartReport())
-            return
         if counts:
             restarts = [*(view.turn.memory.find(FLEET_RESTARTS) or []), view.now]
             view.turn.memory.put(FLEET_RESTARTS, fleet_worth_remembering(view.fleet.declared.restarts, restarts))
         more = {"replaces": known.spawn, "reason": start.reason, "attempt": start.attempt}
-        self.publish_running(view, agent, pane, launch, known, StartReport(AgentRestarted, more=more))
+        report = StartReport() if start.replaces is None else StartReport(AgentRestarted, more=more)
+        self.publish_running(view, agent, pane, launch, known, report)
+
+    def _clear_once_published(self, view: SpawnerView, agent: str, dead: Pane, known: AgentMemory) -> bool:
+        """Whether the pane was cleared. Only it knows how its program ended: that is published in a turn before."""
+        if self._must_stay(view, dead):
+            return False
+        if not _exit_is_published(known, dead):
+            needs_person = self._needs_person(view, agent, self._publish_exit(view, agent, dead))
+            phase = Exited(dead.spawn or "", needs_person, after_refusal=isinstance(known.phase, RefusedToResume))
+            view.remember(agent, replace(known, phase=phase))
+            view.turn.look_again_at(view.turn.now)
+            return False
+        self.clear_dead_pane(view, agent, dead)
+        return True
+
+    def _note_death(self, view: SpawnerView, agent: str, after: AgentMemory) -> None:
+        """In the journal before the next session starts: that one's id and conversation follow from it."""
+        view.remember(agent, replace(after, spawns=after.spawns + 1))
+        view.turn.look_again_at(view.turn.now)
 
     def _fleet_limit(self, view: SpawnerView, agent: str, known: AgentMemory) -> datetime | None:
         """When the fleet's limit allows this restart, if not now. Above the sustained rate the agent is given up."""
@@ -180,10 +183,8 @@ class SessionKeeper:
         launch = None
         if pane.spawn == next_spawn(view, agent, known):
             launch = self._next_launch(view, agent, known, fresh=isinstance(known.phase, RefusedToResume))
-        report = StartReport()
-        if known.spawn:
-            more = {"replaces": known.spawn, "reason": "found running", "attempt": 0}
-            report = StartReport(AgentRestarted, more=more)
+        more = {"replaces": known.spawn, "reason": "found running", "attempt": 0}
+        report = StartReport(AgentRestarted, more=more) if known.spawn else StartReport()
         self.publish_running(view, agent, pane, launch, known, report)
 
     def _next_launch(self, view: SpawnerView, agent: str, known: AgentMemory, *, fresh: bool = False) -> Launch:
@@ -280,14 +281,12 @@ class SessionKeeper:
         """Publish how the program in a dead pane ended, and make room for a new session."""
         if not _exit_is_published(view.known(agent), pane):
             self._publish_exit(view, agent, pane)
-        self._clear(pane)
-        view.panes.pop(agent, None)
-
-    def _clear(self, pane: Pane) -> None:
         if pane.pane_only:  # people keep the pane though its program has ended: it is theirs again
             self._tmux.unstamp(pane.target, spawn=pane.spawn)
         else:
             self._tmux.kill(pane.target, spawn=pane.spawn)
+        view.panes.pop(agent, None)
+        self._dead_since.pop(pane.spawn or "", None)
 
     def _publish_exit(self, view: SpawnerView, agent: str, pane: Pane) -> str:
         """Returns what the program left on its screen, if it ended with an error."""
@@ -331,14 +330,8 @@ class SessionKeeper:
         else:
             backend = known.session.backend or view.backend_name(agent)
             session = replace(known.session, backend=backend, workspace=pane.path, resumed=False, prompt="")
-        session = replace(
-            session,
-            spawn=pane.spawn,
-            started=view.now,
-            pid=pane.pid,
-            pane=pane.pane_id,
-            server=self._tmux.server or "",
-        )
+        server = self._tmux.server or ""
+        session = replace(session, spawn=pane.spawn, started=view.now, pid=pane.pid, pane=pane.pane_id, server=server)
         event = report.event(
             agent=agent,
             spawn=session.spawn,

@@ -15,6 +15,7 @@ from shared.contract.commands import AgentCommand, Send
 from shared.contract.states import Desired
 from shared.fleet import AgentKind
 from shared.runtime.turn import PendingCommand, Turn
+from shared.system.tmux import Pane
 
 ROUNDS = 3
 """How often a turn commits for typing, at most."""
@@ -52,35 +53,31 @@ class TypingQueue:
                 view.turn.reply(each, f"{agent} is a side service: nobody types into it", code="refused")
             return False
         pending = [each for each in pending if not self._is_for_another(view, each, pane.spawn)]
-        presses = [each for each in pending if not _is_text(each)]
-        texts = [
-            PendingText.of(each.command, each) for each in pending if isinstance(each.command, Send) and _is_text(each)
-        ]
-        if prompt := view.known(agent).session.prompt:
-            texts.insert(0, PendingText(id=f"prompt-{pane.spawn}", text=prompt))
-        under_way = self._texts.under_way(view, agent)
-        texts.sort(key=lambda text: text.id != under_way)
-        # Nothing comes between the stages of a text, except the answer to a dialog that blocks it.
-        text_first = bool(texts) and (not presses or (texts[0].id == under_way and purpose_of(presses[0]) == "keys"))
+        return self._step(view, agent, pane, pending)
+
+    def _step(self, view: SpawnerView, agent: str, pane: Pane, pending: Sequence[PendingCommand]) -> bool:
+        """Take the next step of what is typed first, and defer the others; True if it is about to type."""
+        prompt = view.known(agent).session.prompt
+        first_prompt = PendingText(id=f"prompt-{pane.spawn}", text=prompt) if prompt else None
+        text, press = typed_first(pending, first_prompt, self._texts.under_way(view, agent))
         served: set[str] = set()
         text_result = press_result = StepResult()
-        if text_first:
-            text_result = _attempt(view, agent, texts[0].pending, lambda: self._texts.step(view, agent, pane, texts[0]))
-            served.add(texts[0].id)
-        if presses and (not text_first or text_result.waits_for):
-            press_result = _attempt(view, agent, presses[0], lambda: self._presses.step(view, agent, pane, presses[0]))
-            served.add(presses[0].request.id)
-        is_prompted = bool(prompt) and not view.known(agent).session.prompt
-        if (is_prompted or served & view.turn.replies.keys()) and any(p.request.id not in served for p in pending):
+        if text is not None:
+            text_result = _attempt(view, agent, text.pending, lambda: self._texts.step(view, agent, pane, text))
+            served.add(text.id)
+        if press is not None and (text is None or text_result.waits_for):
+            press_result = _attempt(view, agent, press, lambda: self._presses.step(view, agent, pane, press))
+            served.add(press.request.id)
+        others = [each for each in pending if each.request.id not in served]
+        is_prompted = text is not None and text.pending is None and not view.known(agent).session.prompt
+        if others and (is_prompted or served & view.turn.replies.keys()):
             view.turn.look_again_at(view.turn.now)  # the next one is due
-        first = f"{FIRST}, which waits: {text_result.waits_for}" if text_result.waits_for else FIRST
-        for each in pending:
-            if each.request.id in served:
-                continue
+        reason = f"{FIRST}, which waits: {text_result.waits_for}" if text_result.waits_for else FIRST
+        for each in others:
             if isinstance(each.command, Send) and view.now - each.request.asked > each.command.wait_s:
-                view.turn.reply(each, f"it was not typed: {first}", code="refused")
+                view.turn.reply(each, f"it was not typed: {reason}", code="refused")
             else:
-                defer(view, each, first)
+                defer(view, each, reason)
         return text_result.is_intent or press_result.is_intent
 
     def _answer_without_session(self, view: SpawnerView, agent: str, pending: Sequence[PendingCommand]) -> None:
@@ -104,6 +101,23 @@ class TypingQueue:
             return False
         view.turn.reply(pending, f"it was meant for the session {meant}, and another runs since", code="refused")
         return True
+
+
+def typed_first(
+    pending: Sequence[PendingCommand], prompt: PendingText | None, under_way: str | None
+) -> tuple[PendingText | None, PendingCommand | None]:
+    """What comes first: a text, a press, or a text and the press that follows if the text has to wait. Pure.
+
+    A press comes before texts; but nothing comes between the stages of the text that is under way, except the answer to
+    a dialog that blocks it.
+    """
+    press = next((each for each in pending if not _is_text(each)), None)
+    sent = (PendingText.of(each.command, each) for each in pending if isinstance(each.command, Send) and _is_text(each))
+    texts = [*([prompt] if prompt else []), *sent]
+    text = next((each for each in texts if each.id == under_way), texts[0] if texts else None)
+    if text and press and not (text.id == under_way and purpose_of(press) == "keys"):
+        return None, press
+    return text, press
 
 
 def is_typing(turn: Turn, agent: str, request_id: str) -> bool:

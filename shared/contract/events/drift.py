@@ -15,7 +15,7 @@ class DriftEvent(AgentEvent):
     """Whether it reports the end of a session: once per session, and not if a command explains it."""
     outlives_session: ClassVar[bool] = False
     """Whether it is about the agent, not about one of its sessions."""
-    resolved: ClassVar[str] = ""
+    resolved_because: ClassVar[str] = ""
     """The reason in `resolved`, for a drift that stays open until the world changes. Recording closes the others."""
 
 
@@ -92,7 +92,7 @@ class StaleId(DriftEvent):
     kind: Literal["stale_id"] = "stale_id"
     tone: ClassVar[Tone] = Tone.BAD
     outlives_session: ClassVar[bool] = True
-    resolved: ClassVar[str] = "its conversation is on disk"
+    resolved_because: ClassVar[str] = "its conversation is on disk"
 
     spawn: Id | None = None
     conversation: str
@@ -108,7 +108,7 @@ class DuplicateId(DriftEvent):
     kind: Literal["duplicate_id"] = "duplicate_id"
     tone: ClassVar[Tone] = Tone.BAD
     urgency: ClassVar[Urgency] = Urgency.NEWS
-    resolved: ClassVar[str] = "nobody else runs on its conversation any more"
+    resolved_because: ClassVar[str] = "nobody else runs on its conversation any more"
 
     spawn: Id
     conversation: str
@@ -124,7 +124,7 @@ class WrongBackend(DriftEvent):
     kind: Literal["wrong_backend"] = "wrong_backend"
     tone: ClassVar[Tone] = Tone.BAD
     urgency: ClassVar[Urgency] = Urgency.NEWS
-    resolved: ClassVar[str] = "its pane runs its backend's program again"
+    resolved_because: ClassVar[str] = "its pane runs its backend's program again"
 
     spawn: Id
     expected: Id

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from shared.contract.ids import is_id
 from shared.system.tmux.control import PANE, Garbled, exact, line
 
 
@@ -47,6 +48,10 @@ class Pane:
     @property
     def is_stamped(self) -> bool:
         return bool(self.agent or self.spawn or self.fleet)
+
+    def belongs_to(self, fleet: str) -> bool:
+        """Whether it has the stamps of this fleet, complete and valid: anybody can change them."""
+        return self.fleet == fleet and is_id(self.agent or "") and is_id(self.spawn or "")
 
 
 PANE_FORMAT = "\t".join(

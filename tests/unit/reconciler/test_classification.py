@@ -24,7 +24,7 @@ from shared.contract.events.drift import DriftEvent, DriftResolved
 from tests.unit.reconciler.samples import record
 
 ALL = [aspect for each in ASPECTS for aspect in each]
-STAYING_OPEN = [drift for drift in DRIFTS.values() if drift.kind.resolved]
+STAYING_OPEN = [drift for drift in DRIFTS.values() if drift.event_class.resolved_because]
 
 
 class Seen(Comparison):
@@ -41,10 +41,10 @@ def test_every_combination_has_a_row() -> None:
 
 
 def test_every_kind_of_drift_has_a_row() -> None:
-    assert {drift.kind for drift in DRIFTS.values()} == {
+    assert {drift.event_class for drift in DRIFTS.values()} == {
         kind for kind in DriftEvent.kinds() if kind is not DriftResolved
     }
-    assert [name for name, drift in DRIFTS.items() if drift.kind.name() != name] == []
+    assert [name for name, drift in DRIFTS.items() if drift.event_class.name() != name] == []
 
 
 def test_an_unknown_aspect_is_no_drift() -> None:
@@ -64,7 +64,9 @@ def test_an_agent_may_drift_in_several_ways_at_once() -> None:
 
 def test_a_drift_stays_open_if_an_aspect_resolves_it() -> None:
     assert STAYING_OPEN
-    assert [drift.name for drift in DRIFTS.values() if bool(drift.ended_by) != bool(drift.kind.resolved)] == []
+    assert [
+        drift.name for drift in DRIFTS.values() if bool(drift.ended_by) != bool(drift.event_class.resolved_because)
+    ] == []
 
 
 @pytest.mark.parametrize("drift", STAYING_OPEN, ids=lambda drift: str(drift.name))

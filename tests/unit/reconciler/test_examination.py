@@ -10,13 +10,13 @@ from registry import AgentRecord
 from services.reconciler import examination
 from services.reconciler.classification import Examination
 from services.reconciler.examination import (
-    ACTIVE_EVERY_S,
-    AT_LEAST_EVERY_S,
-    CONFIRMS_AFTER_S,
-    CONTINUES_AFTER_S,
     GATHERS_FOR_S,
-    STARTING_S,
-    UNIDENTIFIED_EVERY_S,
+    LEFT_OVER_AFTER_S,
+    STARTING_SESSION_S,
+    VALID_AT_FIRST_S,
+    VALID_AT_MOST_S,
+    VALID_IF_ACTIVE_S,
+    WRONG_CONFIRMED_AFTER_S,
     PaneExaminer,
     examine,
 )
@@ -79,43 +79,43 @@ def test_a_session_without_a_record_is_recognised_by_its_program() -> None:
 
 def test_a_pane_is_not_examined_again_while_its_examination_is_valid() -> None:
     examined = Examined(SHELL, Process(8, 7, "tool", 2.0))
-    assert examined.look(1000) == 1000 + AT_LEAST_EVERY_S
+    assert examined.look(1000) == 1000 + VALID_AT_MOST_S
     assert examined.looks == 1
     examined.look(1001)
     assert examined.looks == 0
-    assert examined.look(1001, pane(activity=99)) == 1000 + ACTIVE_EVERY_S
-    examined.look(1000 + ACTIVE_EVERY_S, pane(activity=99))
+    assert examined.look(1001, pane(activity=99)) == 1000 + VALID_IF_ACTIVE_S
+    examined.look(1000 + VALID_IF_ACTIVE_S, pane(activity=99))
     assert examined.looks == 1
-    examined.look(1001 + ACTIVE_EVERY_S, pane(command="vim", activity=99))
+    examined.look(1001 + VALID_IF_ACTIVE_S, pane(command="vim", activity=99))
     assert examined.looks == 1, "another program is a reason to look"
 
 
 def test_an_unidentified_agent_is_examined_often_while_it_is_young() -> None:
     examined = Examined(SHELL, CLAUDE)
     examined.records = {"builder": record(backend="claude")}
-    assert examined.look(1000, pane(created=990)) == 1000 + UNIDENTIFIED_EVERY_S
+    assert examined.look(1000, pane(created=990)) == 1000 + VALID_AT_FIRST_S
     examined.records = {"builder": record(backend="claude", conversation="c", transcript="/t")}
-    assert examined.look(1000.5, pane(created=990)) == 1000 + AT_LEAST_EVERY_S
+    assert examined.look(1000.5, pane(created=990)) == 1000 + VALID_AT_MOST_S
 
 
 def test_a_wrong_program_counts_the_second_time() -> None:
     examined = Examined(SHELL)
-    assert examined.look(1000) == 1000 + CONFIRMS_AFTER_S
+    assert examined.look(1000) == 1000 + WRONG_CONFIRMED_AFTER_S
     assert examined.right() is None
-    examined.look(1000 + CONFIRMS_AFTER_S)
+    examined.look(1000 + WRONG_CONFIRMED_AFTER_S)
     assert examined.right() is False
     examined.processes.append(Process(8, 7, "tool", 2.0))
-    examined.look(1000 + CONFIRMS_AFTER_S + 1, pane(command="tool"))
+    examined.look(1000 + WRONG_CONFIRMED_AFTER_S + 1, pane(command="tool"))
     assert examined.right() is True
 
 
 def test_a_session_that_is_still_starting_has_no_wrong_program() -> None:
     examined = Examined(SHELL)
     young = pane(created=1000)
-    for now in range(1000, int(1000 + STARTING_S), 2):
+    for now in range(1000, int(1000 + STARTING_SESSION_S), 2):
         examined.look(now, young)
         assert examined.right() is None
-    examined.look(1000 + STARTING_S + CONFIRMS_AFTER_S, young)
+    examined.look(1000 + STARTING_SESSION_S + WRONG_CONFIRMED_AFTER_S, young)
     assert examined.right() is False
 
 
@@ -131,9 +131,9 @@ def test_a_few_panes_are_examined_at_a_time_and_the_rest_soon_after() -> None:
     examined = Examined(SHELL)
     examined.examiner.clock = iter(range(100)).__next__  # each look takes a second
     panes = [pane(agent=f"a{number}") for number in range(5)]
-    assert examined.look(1000, *panes, at_most_s=2) == 1000 + CONTINUES_AFTER_S
-    assert examined.look(1000.1, *panes, at_most_s=2) == 1000.1 + CONTINUES_AFTER_S
-    assert examined.look(1000.2, *panes, at_most_s=2) == 1000 + AT_LEAST_EVERY_S
+    assert examined.look(1000, *panes, at_most_s=2) == 1000 + LEFT_OVER_AFTER_S
+    assert examined.look(1000.1, *panes, at_most_s=2) == 1000.1 + LEFT_OVER_AFTER_S
+    assert examined.look(1000.2, *panes, at_most_s=2) == 1000 + VALID_AT_MOST_S
     examined.look(1000.3, *panes, at_most_s=2)
     assert examined.looks == 0
 
@@ -201,7 +201,7 @@ def test_an_agent_that_leaves_its_shell_behind_is_seen_at_once() -> None:
         examined.look(now, pane(command="tool", activity=now))
     examined.processes.pop()
     examined.look(2001, pane(command="bash"))
-    examined.look(2001 + CONFIRMS_AFTER_S, pane(command="bash"))
+    examined.look(2001 + WRONG_CONFIRMED_AFTER_S, pane(command="bash"))
     assert examined.right() is False
 
 

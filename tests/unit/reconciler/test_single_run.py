@@ -100,9 +100,9 @@ def test_a_dry_run_reads_what_the_spawner_answered(tmp_path: Path) -> None:
     spawner = Peer(tmp_path / "journal.db", "spawner", Space("box"))
     command = Adopt(agent="work", session="work", id="r1")
     spawner.is_asked(command, NOW)
-    assert dry_turn(journal).reply_to("r1") is None
+    assert dry_turn(journal).reply_for("r1") is None
     spawner.answer(command, "refused", time=NOW)
-    reply = dry_turn(journal).reply_to("r1")
+    reply = dry_turn(journal).reply_for("r1")
     assert (reply.code if reply is not None else "") == "refused"
     journal.close()
     spawner.close()

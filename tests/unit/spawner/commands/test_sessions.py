@@ -95,6 +95,12 @@ def test_a_restart_over_a_crash_makes_one_session(make: MakeWorld, point: str) -
     assert world.known().spawn == world.tmux.panes["builder"].spawn != first
 
 
+def test_a_command_without_a_handler_is_refused(make: MakeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Send, "changes_session", True)
+    reply = make().reply(Send(agent="builder", id="c1", text="go"))
+    assert (reply.code, reply.said) == ("refused", "the spawner has no handler for send")
+
+
 def test_a_restart_for_another_session_is_refused(make: MakeWorld) -> None:
     world = make()
     world.turn()

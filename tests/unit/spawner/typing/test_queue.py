@@ -6,8 +6,12 @@ from datetime import timedelta
 import pytest
 
 from services.spawner.typing.delivery import DELIVERIES, DeliveryStage
-from shared.contract.commands import Approve, Send
+from services.spawner.typing.queue import typed_first
+from services.spawner.typing.texts import PendingText
+from shared.contract.commands import AgentCommand, Approve, Interrupt, Send
 from shared.contract.events.lifecycle import AgentSent
+from shared.messaging.journal import Request
+from shared.runtime.turn import PendingCommand
 from tests.unit.spawner.conftest import MakeWorld
 from tests.unit.spawner.world import SpawnerWorld, box, dialog
 
@@ -46,6 +50,36 @@ def world(make: MakeWorld) -> SpawnerWorld:
     world = make()
     world.turn()
     return world
+
+
+TEXT, OTHER = Send(agent="builder", id="text", text="go"), Send(agent="builder", id="other", text="on")
+KEYS, YES = Send(agent="builder", id="keys", keys=["Up"]), Approve(agent="builder", id="yes")
+STOP = Interrupt(agent="builder", id="stop")
+
+
+@pytest.mark.parametrize(
+    ("sent", "prompt", "under_way", "first"),
+    [
+        ([], False, None, (None, None)),
+        ([TEXT, OTHER], False, None, ("text", None)),
+        ([TEXT, OTHER], False, "other", ("other", None)),
+        ([TEXT], True, None, ("prompt", None)),
+        ([TEXT], True, "text", ("text", None)),
+        ([TEXT, KEYS], True, None, (None, "keys")),
+        ([YES, KEYS], False, None, (None, "yes")),
+        ([TEXT, KEYS], False, "text", ("text", "keys")),
+        ([TEXT, KEYS], True, "prompt", ("prompt", "keys")),
+        ([OTHER, KEYS], False, "text", (None, "keys")),
+        ([TEXT, YES, KEYS], False, "text", (None, "yes")),
+        ([TEXT, STOP], False, "text", (None, "stop")),
+    ],
+)
+def test_what_is_typed_first(
+    sent: Sequence[AgentCommand], prompt: bool, under_way: str | None, first: tuple[str | None, str | None]
+) -> None:
+    pending = [PendingCommand(Request(each.id or "", each.verb, b"", "", 0, 0), each) for each in sent]
+    text, press = typed_first(pending, PendingText("prompt", "begin") if prompt else None, under_way)
+    assert (text and text.id, press and press.request.id) == first
 
 
 def stage(world: SpawnerWorld) -> DeliveryStage | None:

@@ -67,6 +67,12 @@ def test_a_session_without_stamps_has_none() -> None:
     assert (pane.agent, pane.spawn, pane.fleet, pane.left, pane.is_stamped) == (None, None, None, None, False)
 
 
+@pytest.mark.parametrize("spoilt", ["\ts1\thome", "builder\t\thome", "The Builder\ts1\thome", "builder\ts 1\thome"])
+def test_a_pane_belongs_to_the_fleet_whose_stamps_it_has_unspoilt(spoilt: str) -> None:
+    ours, broken = (panes_in([each])[0] for each in (ROW, ROW.replace("builder\ts1\thome", spoilt)))
+    assert (ours.belongs_to("home"), ours.belongs_to("abroad"), broken.belongs_to("home")) == (True, False, False)
+
+
 def test_a_stamp_is_the_sessions_or_the_panes() -> None:
     whole, alone = panes_in([row("$3", "%5", "a"), row("$4", "%6", "b", pane_only=True)])
     assert (whole.pane_only, whole.target) == (False, "$3")
