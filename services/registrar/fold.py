@@ -108,7 +108,7 @@ def _flagged(record: AgentRecord, event: DriftEvent) -> dict[str, Any]:
             return {"session": session, "workspace": workspace}
         case DriftResolved(drift=drift):
             return {"drifts": _without(record.drifts, drift)}
-        case _ if event.resolved:  # it stays open until it is resolved
+        case _ if event.resolved_because:  # it stays open until it is resolved
             return {"drifts": [*_without(record.drifts, event.kind), event.kind]}
         case _:
             return {}

@@ -225,7 +225,9 @@ def test_open_drifts_stay_until_they_are_resolved() -> None:
     assert recorded(spawned(), STALE, identified("c2")).drifts == []
 
 
-@pytest.mark.parametrize("drift", [each for each in DriftEvent.kinds() if each.resolved], ids=lambda each: each.name())
+@pytest.mark.parametrize(
+    "drift", [each for each in DriftEvent.kinds() if each.resolved_because], ids=lambda each: each.name()
+)
 def test_every_drift_that_can_be_resolved_is_open_until_then(drift: type[DriftEvent]) -> None:
     event = drift.model_construct(kind=drift.name(), agent="builder", spawn="s1")
     assert recorded(spawned(), event).drifts == [event.kind]
