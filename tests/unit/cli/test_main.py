@@ -95,7 +95,7 @@ def test_every_verb_can_be_run(verb: str) -> None:
     assert callable(module.run)
 
 
-@pytest.mark.parametrize("verb", sorted(set(VERBS) - {"test"}))
+@pytest.mark.parametrize("verb", sorted(VERBS))
 def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(verb, "--help") == 0
     assert f"usage: muster {verb}" in capsys.readouterr().out

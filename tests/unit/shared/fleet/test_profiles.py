@@ -38,7 +38,7 @@ def test_the_stored_profiles_lack_only_the_samples() -> None:
 
 
 def test_what_is_kept_of_the_files_is_what_they_say() -> None:
-    assert STORED.read_text(encoding="utf-8") == render(), "run: python -m shared.agents --write"
+    assert STORED.read_text(encoding="utf-8") == render(), "run: ./muster test --write"
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", "null", '{"made_from": "else", "profiles": {"claude": {}}}'])
