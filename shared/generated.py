@@ -1,4 +1,4 @@
-"""What the programs share that generate committed files from the code."""
+"""What the programs share that generate committed files from the code. `./muster test --write` runs them all."""
 
 import argparse
 import sys
@@ -22,11 +22,16 @@ def publish(file: Path, text: str, *, prog: str, description: str) -> int:
     options.add_argument(
         "--write", action="store_true", help=f"write {file.parent.name}/{file.name} instead of printing"
     )
-    if not options.parse_args().write:
-        print(text, end="")
-    elif file.parent.is_dir():
-        file.write_text(text, encoding="utf-8")
-    else:
+    if options.parse_args().write:
+        return write(file, text)
+    print(text, end="")
+    return 0
+
+
+def write(file: Path, text: str) -> int:
+    """Write a generated file of the checkout; returns the exit code."""
+    if not file.parent.is_dir():
         print(f"{file.parent} is missing: --write is for a checkout of Muster's sources", file=sys.stderr)
         return 1
+    file.write_text(text, encoding="utf-8")
     return 0

@@ -96,7 +96,7 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
     below = parser.add_subparsers(dest="verb", metavar="VERB")
     commands = None if verb in VERBS else importlib.import_module("services.cli.commands")
     for name, says in {**VERBS, **(commands.verbs() if commands else {})}.items():
-        own = below.add_parser(name, help=says, description=says.capitalize() + ".", add_help=name != "test")
+        own = below.add_parser(name, help=says, description=says.capitalize() + ".")
         if name == verb:
             module = commands or importlib.import_module(f"services.cli.{name}")
             module.arguments(own, name) if commands else module.arguments(own)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from services.cli.example import examples, lay_out
 from services.cli.fleet_option import say
+from shared.agents.parts import programs_with
 from shared.errors import MusterError
 from shared.fleet import Declaration, Fleet
 from shared.fleet.file import FILE_NAME, as_path
@@ -19,7 +20,7 @@ TEMPLATE = """\
 
 agents:
   builder:
-    backend: demo               # a scripted one without a model; others: agy, aider, claude, codex, gemini, opencode
+    backend: demo               # a scripted one without a model; others: OTHER_BACKENDS
     dir: .                      # its workspace, from where this file is
     prompt: build the thing
     #kind: loop                 # started anew for each phase of a loop; else persistent: kept running; task: runs once
@@ -136,7 +137,7 @@ agents:
 #      - name: first
 #      - {name: second, kickoff: prompts/second.md, models: {build: large}}    # for an agent of kind loop
 #    on_complete: tidy          # a task that runs after the last phase
-"""
+""".replace("OTHER_BACKENDS", ", ".join(name for name in programs_with() if name != "demo"))
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

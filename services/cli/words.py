@@ -17,8 +17,7 @@ WORD_TONES: dict[str, Tone] = {
     **{state.value: tone for state, tone in TONES.items()},
     **{"up": Tone.GOOD, "ok": Tone.GOOD, "down": Tone.BAD, "error": Tone.BAD},
 }
-KIND_COLUMNS = 18
-"""As wide as the longest kind of event."""
+KIND_COLUMNS = max(len(kind.name()) for kind in Event.kinds())
 
 
 class Paint:

@@ -23,7 +23,7 @@ from shared.generated import UntitledFields, publish
 from shared.version import __version__
 
 FILE = Path(__file__).parents[2] / "docs" / "asyncapi.yaml"
-HEADER = "# Made from the models by `python -m shared.contract.asyncapi --write`; a test says that it is current.\n"
+HEADER = "# Made from the models by `./muster test --write`; a test says that it is current.\n"
 
 PLACE = "#/components/schemas"
 ENVELOPE = "CloudEvent"

@@ -1,6 +1,6 @@
 """The backends that come with Muster, read from their profiles.
 
-Parsing YAML would be most of a process's start. So `python -m shared.agents --write` stores the same data as JSON,
+Parsing YAML would be most of a process's start. So `./muster test --write` stores the same data as JSON,
 which is used while it matches the YAML files.
 """
 

@@ -79,7 +79,7 @@ def page(recorded: Sequence[Case], live: dict[str, list[Outcome]]) -> str:
         [
             "# What is told, and what is true",
             "",
-            "Made by `python -m tests.real_agents.matrix`. Rows are what is true, columns what the monitor told.",
+            "Made by `./muster test --write`. Rows are what is true, columns what the monitor told.",
             "",
             f"## Recorded: {len(recorded)} cases of {len({case.program for case in recorded})} programs",
             "",

@@ -19,11 +19,14 @@ HOME_OF_SCHEMA = ("check-jsonschema", "0.39.0", "14ce5c94871c551268ea948ffe21e9f
 """A package that carries the schema of the Compose Specification."""
 
 ENVIRONMENT = {"MUSTER_FLEET_DIR": "/srv/fleet", "MUSTER_UID": "1000", "MUSTER_GID": "1001", "HOME": "/home/ada"}
-OURS = ("prepare", *SERVICES, "board")
 NEED_TMUX = ("spawner", "reconciler", "monitor")
 
 COMPOSE = load(ENVIRONMENT)
 ALL: dict[str, dict[str, Any]] = COMPOSE["services"]
+EXPECTED = ("prepare", "broker", *SERVICES, "board")
+RUNNING = tuple(name for name in SERVICES if name in ALL)
+OURS = tuple(name for name in ("prepare", *SERVICES, "board") if name in ALL)
+"""Of what is there: one test alone tells what is missing."""
 
 each_service = pytest.mark.parametrize("name", ALL)
 
@@ -59,7 +62,9 @@ def test_the_specification_would_notice(specification: Draft202012Validator, key
 
 
 def test_every_service_is_there_and_nothing_unknown() -> None:
-    assert set(ALL) == {"broker", *OURS}
+    missing, unknown = set(EXPECTED) - set(ALL), set(ALL) - set(EXPECTED)
+    assert not missing, f"compose.yaml has no block for {sorted(missing)}: copy that of a service like it"
+    assert not unknown, f"compose.yaml has blocks for {sorted(unknown)}, which shared/contract/services.py lacks"
 
 
 @pytest.mark.parametrize("name", ["MUSTER_FLEET_DIR", "MUSTER_UID", "MUSTER_GID"])
@@ -133,7 +138,7 @@ def test_nothing_in_it_is_secret(name: str) -> None:
 @each_service
 def test_only_those_who_need_tmux_reach_it(name: str) -> None:
     sockets = [mount for target, mount in mounts(name).items() if "tmux" in target]
-    assert bool(sockets) == (name in NEED_TMUX)
+    assert bool(sockets) == (name in NEED_TMUX), f"NEED_TMUX in this file and `*tmux` in compose.yaml differ on {name}"
     for mount in sockets:
         assert mount["source"] == mount["target"] == "/tmp/tmux-1000"  # noqa: S108  where tmux keeps its sockets
         assert mount["read_only"] is True, "else a container could start a tmux server of its own"
@@ -161,7 +166,7 @@ def test_the_board_can_write_nothing() -> None:
 
 
 def test_services_tell_pids_and_topics_of_the_host() -> None:
-    assert [name for name in ALL if ALL[name].get("pid") == "host"] == list(SERVICES)
+    assert [name for name in ALL if ALL[name].get("pid") == "host"] == list(RUNNING)
     assert all(ALL[name]["uts"] == "host" for name in OURS)
 
 
@@ -170,7 +175,7 @@ def test_all_agree_on_where_the_broker_is() -> None:
     assert options(ALL["prepare"]["command"])["--listen"] == "0.0.0.0"  # noqa: S104  inside its own network
     assert ALL["broker"]["ports"] == [f"127.0.0.1:{port}:{port}"]
     assert f"-p {port} " in ALL["broker"]["healthcheck"]["test"][1]
-    for name in (*SERVICES, "board"):
+    for name in (*RUNNING, "board"):
         assert ALL[name]["environment"][BROKER_URL] == f"mqtt://broker:{port}"
 
 
@@ -179,7 +184,7 @@ def test_nothing_starts_before_it_is_prepared() -> None:
         assert ALL[name]["depends_on"]["prepare"] == {"condition": "service_completed_successfully"}
 
 
-@pytest.mark.parametrize("name", ["broker", *SERVICES])
+@pytest.mark.parametrize("name", ["broker", *RUNNING])
 def test_what_stays_up_is_asked_how_it_is(name: str) -> None:
     check = ALL[name]["healthcheck"]
     assert check["test"][0] in ("CMD", "CMD-SHELL")

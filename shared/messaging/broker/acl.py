@@ -1,17 +1,23 @@
 """The rights of every broker role, derived from the topic table, and mosquitto's ACL file.
 
-`python -m shared.messaging.broker.acl` prints the committed `mosquitto/acl`; with `--host box`, one for that host.
+`python -m shared.messaging.broker.acl` prints the committed `mosquitto/acl`, `--write` writes it; with `--host box`,
+it prints one for that host.
 """
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from shared.contract.commands import VERBS, Replay
 from shared.contract.services import PEOPLE, SERVICES
 from shared.contract.topics import COMMAND, DEFAULT_OWNER, EVERY_SERVICE, TOPICS, Space
+from shared.generated import write
 
+FILE = Path(__file__).parents[3] / "mosquitto" / "acl"
 ANY_HOST = "+"
+USUAL_PREFIX = "muster"
 
 
 @dataclass(frozen=True)
@@ -46,9 +52,9 @@ def _writes(name: str, space: Space) -> Iterator[str]:
 
 HEADER = """\
 # Who may write and read what on an MQTT broker, in mosquitto's format (`acl_file`).
-# Made from the topic table by `python -m shared.messaging.broker.acl`; a test says that it is current.
+# Made from the topic table by `./muster test --write`; a test says that it is current.
 # "+" stands for any host: a broker that serves several hosts trusts each host's services with all of them.
-# For one host alone: `python -m shared.messaging.broker.acl --host box`.
+# For one host alone: `.venv/bin/python -m shared.messaging.broker.acl --host box`.
 # What is not allowed here is dropped in silence: MQTT 3.1.1 has no way to say so.
 """
 
@@ -70,15 +76,22 @@ def committed(space: Space) -> str:
     return f"{HEADER}\n{render(roles(space))}"
 
 
-def main() -> None:
+def main() -> int:
     options = argparse.ArgumentParser(
         prog="python -m shared.messaging.broker.acl", description="Print mosquitto's ACL file."
     )
-    options.add_argument("--prefix", default="muster")
+    options.add_argument("--prefix", default=USUAL_PREFIX)
     options.add_argument("--host", default=ANY_HOST)
+    options.add_argument("--write", action="store_true", help="write mosquitto/acl instead of printing")
     chosen = options.parse_args()
-    print(committed(Space(chosen.host, chosen.prefix)), end="")
+    text = committed(Space(chosen.host, chosen.prefix))
+    if chosen.write:
+        if (chosen.host, chosen.prefix) != (ANY_HOST, USUAL_PREFIX):
+            options.error("--write is for the committed file, which is for every host and the usual prefix")
+        return write(FILE, text)
+    print(text, end="")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

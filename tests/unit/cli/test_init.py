@@ -125,18 +125,20 @@ def test_every_key_of_every_section_is_mentioned(tmp_path: Path) -> None:
         seen.setdefault(type(section), set()).update(section.model_fields_set)
     for kind in all_kinds():
         if kind not in INTERNALS and kind.__module__.startswith("shared.fleet"):
-            assert seen.get(kind, set()) == set(kind.model_fields), kind.__name__
+            unseen = set(kind.model_fields) - seen.get(kind, set())
+            assert not unseen, f"TEMPLATE in services/cli/init.py does not show {unseen} of {kind.__name__}: add a line"
 
 
 def test_numbers_in_the_template_are_the_defaults(tmp_path: Path) -> None:
     written = [*sections(load_fleet(write(tmp_path, uncommented(TEMPLATE))).declared)]
     for kind in AS_IT_IS:
-        assert [each for each in written if isinstance(each, kind)] == [kind()]
+        shown = [each for each in written if isinstance(each, kind)]
+        assert shown == [kind()], f"TEMPLATE in services/cli/init.py must show {kind.__name__} once, with its defaults"
 
 
 def test_the_template_names_every_backend_that_ships() -> None:
     (others,) = re.findall(r"others: (.+)", TEMPLATE)
-    assert others.split(", ") == sorted(shipped().keys() - {"demo"})
+    assert others.split(", ") == sorted(shipped().keys() - {"demo"}), "TEMPLATE in services/cli/init.py is wrong"
 
 
 def test_the_schema_is_written_where_the_first_line_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,29 @@ def test_other_arguments_go_to_pytest_alone(runs: Runs, flag: list[str], words: 
     assert runs.commands == [["pytest", *words]]
 
 
+def test_the_checks_alone_run_no_test(runs: Runs) -> None:
+    assert main(["test", "--checks"]) == 0
+    assert runs.programs == ["ruff", "ruff", "mypy"]
+
+
+def test_write_runs_every_generator(runs: Runs) -> None:
+    assert main(["test", "--write"]) == 0
+    assert runs.commands == [command for _, command in test.GENERATORS]
+
+
+def test_what_generators_write_is_committed() -> None:
+    assert [file for file, _ in test.GENERATORS if not (test.ROOT / file).is_file()] == []
+
+
+@pytest.mark.parametrize("flag", ["--checks", "--write"])
+def test_where_no_test_runs_there_are_no_arguments_for_pytest(
+    runs: Runs, flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["test", flag, "-x"]) == 1
+    assert runs.commands == []
+    assert "take no arguments for pytest" in capsys.readouterr().err
+
+
 def test_a_failed_check_is_reported_and_the_rest_is_run(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     runs.failing = "mypy"
     assert main(["test"]) == 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.monitor.verdict import SETTLES_S, fuse
+from services.monitor.verdict import DIALOG_STANDS_S, SETTLES_S, fuse
 from shared.agents.evidence import Evidence, EvidenceSource
 from shared.contract.states import Activity
 
@@ -133,7 +133,7 @@ def test_the_status_is_one_that_a_source_said(evidence: list[Evidence]) -> None:
 
 @given(one_a_source)
 def test_evidence_that_is_too_young_is_weighed_again_soon(evidence: list[Evidence]) -> None:
-    """Whoever is too young now is heard then; nothing else has to happen for it."""
+    """Without anything else happening."""
     verdict = fuse(evidence, NOW)
     if verdict.again_at is not None:
-        assert NOW < verdict.again_at + 1e-6 <= NOW + max(SETTLES_S.values()) + 1e-6
+        assert NOW < verdict.again_at + 1e-6 <= NOW + max(*SETTLES_S.values(), DIALOG_STANDS_S) + 1e-6

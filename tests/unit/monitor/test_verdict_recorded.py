@@ -15,7 +15,7 @@ def test_every_recorded_case_is_told_right() -> None:
 
 
 def test_the_page_is_what_the_cases_give() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(cases(), known_live()), "run: python -m tests.real_agents.matrix"
+    assert PAGE.read_text(encoding="utf-8") == page(cases(), known_live()), "run: ./muster test --write"
 
 
 def test_whatever_was_played_live_is_right() -> None:

@@ -64,7 +64,7 @@ def without_optional(kind: type[Data]) -> Data:
 
 
 def test_the_file_is_current() -> None:
-    assert FILE.read_text(encoding="utf-8") == render(DOCUMENT), "run: python -m shared.contract.asyncapi --write"
+    assert FILE.read_text(encoding="utf-8") == render(DOCUMENT), "run: ./muster test --write"
 
 
 def test_the_command_prints_the_same_in_every_process() -> None:

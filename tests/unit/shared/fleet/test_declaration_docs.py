@@ -47,22 +47,28 @@ def as_written(default: Any) -> str | None:
 def test_every_key_is_there_with_its_default(kind: type[Section]) -> None:
     for key, field in kind.model_fields.items():
         shown = {default for name, default in ROWS if name == key}
-        assert shown or re.search(rf"\b{key}\b", PAGE), key
+        assert shown or re.search(rf"\b{key}\b", PAGE), (
+            f"docs/fleet.md does not name {key!r} of {kind.__name__}: add a row (key, default, meaning) to its table"
+        )
         wanted = as_written(field.default)
         if wanted is not None and shown:
-            assert shown & {wanted, "", "as for agents"}, f"{key}: {wanted} and not {shown}"
+            assert shown & {wanted, "", "as for agents"}, (
+                f"docs/fleet.md says that the default of {key!r} is {shown}; {kind.__name__} says {wanted}"
+            )
 
 
 def test_every_number_in_a_table_is_a_default() -> None:
     numbers = {(key, f"{float(shown):g}") for key, shown in ROWS if re.fullmatch(r"\d[\d.]*", shown)}
     defaults = {(key, as_written(field.default)) for kind in KINDS for key, field in kind.model_fields.items()}
-    assert numbers <= defaults
+    assert numbers <= defaults, f"docs/fleet.md shows defaults that no model has: {sorted(numbers - defaults)}"
     assert len(numbers) > 20
 
 
 def test_every_shipped_backend_is_named() -> None:
     (sentence,) = re.findall(r"^(.+) come with Muster", PAGE, re.MULTILINE)
-    assert set(re.findall(r"`(\w+)`", sentence)) == set(shipped())
+    assert set(re.findall(r"`(\w+)`", sentence)) == set(shipped()), (
+        "the sentence `… come with Muster` under `backends` in docs/fleet.md must name the folders of shared/agents"
+    )
 
 
 @pytest.mark.parametrize("block", re.findall(r"```yaml\n(.+?)```", PAGE, re.DOTALL))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from services.spawner.typing.message_text import TakenForCommand, completed, must_be_no_command, needs_file
+from shared.agents.parts import FOLDER, programs_with
 from shared.contract.states import Activity
 from shared.fleet.backend import Backend, Dialog, PromptDelivery, Sign, TitleRule
 from shared.fleet.profiles import STORED, render, shipped, stored_profiles, with_samples
@@ -14,7 +15,7 @@ from shared.fleet.screen_rules import LimitWarning
 from shared.screen import compiled, fits_title, read_screen, read_signs, read_title, read_warning, shows_sign, unstyle
 from tests.unit.shared.screen.test_look import BOXES
 
-AGENTS = ("agy", "aider", "claude", "codex", "gemini", "opencode")
+AGENTS = tuple(name for name in programs_with() if name != "demo")
 MEASURED = ("claude", "codex", "gemini", "opencode")
 RULES = [(name, rule) for name, backend in with_samples().items() for rule in backend.screen.dialogs]
 IDS = [f"{name}-{rule.id}" for name, rule in RULES]
@@ -38,7 +39,7 @@ def test_the_stored_profiles_lack_only_the_samples() -> None:
 
 
 def test_what_is_kept_of_the_files_is_what_they_say() -> None:
-    assert STORED.read_text(encoding="utf-8") == render(), "run: python -m shared.agents --write"
+    assert STORED.read_text(encoding="utf-8") == render(), "run: ./muster test --write"
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", "null", '{"made_from": "else", "profiles": {"claude": {}}}'])
@@ -50,22 +51,27 @@ def test_what_was_kept_of_other_files_or_is_broken_does_not_count(content: str |
 
 
 def test_they_are_all_there() -> None:
-    assert sorted(shipped()) == sorted((*AGENTS, "demo"))
+    folders = {found.parent.name for found in FOLDER.glob("*/__init__.py")} - {"hooks"}
+    assert folders
+    assert folders == shipped().keys(), "each program's folder in shared/agents needs __init__.py and profile.yaml"
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_profile_says_all_that_is_needed(name: str) -> None:
     backend = shipped()[name]
-    assert backend.binary
-    assert backend.install
-    assert backend.model.args
-    assert backend.resume.args or backend.resume.latest
-    assert backend.process
-    assert backend.env_from
-    assert backend.screen.box is not None
-    assert "text" in re.compile(backend.screen.box).groupindex
-    if backend.deliver is PromptDelivery.ARG:
-        assert any("{prompt}" in word for word in backend.prompt_args)
+    needed = {
+        "binary": backend.binary,
+        "install": backend.install,
+        "model.args": backend.model.args,
+        "resume.args or resume.latest": backend.resume.args or backend.resume.latest,
+        "process": backend.process,
+        "env_from": backend.env_from,
+        "screen.box with a group `text`": "text" in re.compile(backend.screen.box or "").groupindex,
+        "a word with {prompt} in prompt_args, since deliver is arg": backend.deliver is not PromptDelivery.ARG
+        or any("{prompt}" in word for word in backend.prompt_args),
+    }
+    lacking = [key for key, given in needed.items() if not given]
+    assert not lacking, f"shared/agents/{name}/profile.yaml lacks {', '.join(lacking)}"
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -286,11 +292,13 @@ ORDERS = {
     "agy": ["/resume", "exit"],
     "aider": ["/add x", "!ls"],
 }
+"""Texts that the program would carry out itself. Each shipped program has a row."""
 PROMPTS = ["/etc/passwd is a file", "exit the loop", "a /word", "# head", "? why", "& so on", "--flag", "-", "quit it"]
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_commands_to_the_program_are_distinguished_from_prompts(name: str) -> None:
+    assert name in ORDERS, f"add texts that {name} takes for commands of its own to ORDERS in this file"
     typing = shipped()[name].typing
     for text in ORDERS[name]:
         with pytest.raises(TakenForCommand):

@@ -31,7 +31,7 @@ def refusals(document: Any) -> list[str]:
 
 
 def test_the_published_file_is_current() -> None:
-    assert FILE.read_text(encoding="utf-8") == render(SCHEMA), "run: python -m shared.fleet.schema --write"
+    assert FILE.read_text(encoding="utf-8") == render(SCHEMA), "run: ./muster test --write"
 
 
 def test_the_command_prints_it() -> None:

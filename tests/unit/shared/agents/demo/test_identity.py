@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from shared.agents.identity import IDENTITY_READERS, ConversationIdentity, identify, identity_reader_for
+from shared.agents.parts import programs_with
 from shared.fleet.profiles import shipped
 from shared.system.processes import Process
 from tests.fakes.processes import Details, FakeProcesses
@@ -51,6 +52,11 @@ def test_another_script_is_none(tmp_path: Path) -> None:
     assert IDENTITY_READERS["demo"](processes, AGENT, tmp_path) is None
 
 
-def test_every_shipped_backend_has_a_reader_but_those_without_a_record() -> None:
-    assert {name for name, backend in shipped().items() if identity_reader_for(name, backend) is None} == {"aider"}
+def test_every_shipped_backend_has_a_reader_if_its_folder_has_one() -> None:
+    without = {name for name, backend in shipped().items() if identity_reader_for(name, backend) is None}
+    readers = programs_with("identity.py")
+    assert without == {name for name, backend in shipped().items() if (backend.transcript or name) not in readers}, (
+        "a program has an identity reader exactly if there is shared/agents/<name>/identity.py with `identify`"
+    )
+    assert "aider" in without
     assert identify("aider", shipped()["aider"], FakeProcesses({AGENT: Details()}), AGENT, Path("/")) is None

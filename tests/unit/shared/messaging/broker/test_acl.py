@@ -8,7 +8,7 @@ import pytest
 
 from shared.contract.services import PEOPLE, SERVICES
 from shared.contract.topics import COMMAND, DEFAULT_OWNER, EVERY_SERVICE, TOPICS, Space
-from shared.messaging.broker.acl import ANY_HOST, BrokerRole, committed, render, roles
+from shared.messaging.broker.acl import ANY_HOST, FILE, BrokerRole, committed, render, roles
 from shared.messaging.broker.nats import subjects
 
 ROOT = Path(__file__).parents[5]
@@ -73,16 +73,14 @@ def test_a_role_as_mosquitto_reads_it() -> None:
 
 
 def test_the_committed_file_is_current() -> None:
-    assert (ROOT / "mosquitto" / "acl").read_text() == committed(Space(ANY_HOST)), (
-        "run `python -m shared.messaging.broker.acl > mosquitto/acl`"
-    )
+    assert FILE.read_text() == committed(Space(ANY_HOST)), "run: ./muster test --write"
 
 
 def test_the_module_prints_the_committed_file() -> None:
     printed = subprocess.run(
         [sys.executable, "-m", "shared.messaging.broker.acl"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert printed.stdout == (ROOT / "mosquitto" / "acl").read_text()
+    assert printed.stdout == FILE.read_text()
 
 
 @pytest.mark.parametrize(
