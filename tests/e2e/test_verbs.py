@@ -194,7 +194,7 @@ def test_a_text_waits_for_a_dialog_and_says_why(fleet: RunningFleet) -> None:
 def test_dialogs_are_refused_and_allowed_by_the_cli(fleet: RunningFleet) -> None:
     fleet.cli("send", "builder", "ask about it")
     wait_until(lambda: "Do you allow this?" in fleet.screen("builder"), "a dialog")
-    under_way = fleet.cli("send", "builder", "later", "--wait", "1.5", code=75)
+    under_way = fleet.cli("send", "builder", "later", "--wait", "3", code=75)
     assert "a permission dialog is on the screen" in under_way.stderr
     assert fleet.cli("deny", "builder").stdout == "builder was told no\n"
     assert wait_until(lambda: heard(fleet, "later"), "the text")

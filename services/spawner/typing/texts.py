@@ -183,6 +183,8 @@ class TextDelivery:
         begun = text.pending.request.asked if text.pending else view.known(agent).session.started
         is_recent = view.now - begun < BLOCKED_IS_LOOKED_AT_OFTEN_FOR_S
         look_after_s = wait.look_after_s if is_recent or not wait.reason else LOOK_EVERY_WHILE_BLOCKED_S
+        if wait.reason and 0 <= view.now - begun <= REASON_SAID_AFTER_S:
+            look_after_s = min(look_after_s, begun + REASON_SAID_AFTER_S - view.now + FIRST_LOOK_AFTER_S)
         view.turn.look_again_at(view.turn.now + timedelta(seconds=look_after_s))
         if not wait.reason:
             return StepResult()

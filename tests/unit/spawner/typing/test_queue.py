@@ -134,8 +134,10 @@ def test_the_intent_is_in_the_journal_before_anything_is_typed(world: SpawnerWor
 def test_a_text_waits_for_a_dialog_and_says_so(world: SpawnerWorld) -> None:
     terminal = Terminal(world)
     world.shows(dialog())
-    world.turn(Send(agent="builder", id="c1", text="go"))
-    world.turn(after=1)
+    turn = world.turn(Send(agent="builder", id="c1", text="go"))
+    assert turn.look_again is not None
+    world.turn(after=(turn.look_again - turn.now).total_seconds())
+    assert (world.turns.now - turn.now).total_seconds() < 0.7, "whoever waits hears soon what for"
     assert world.said["c1"] == "the text waits: a permission dialog is on the screen: answer it first"
     assert world.tmux.typed == []
     world.shows(box())
