@@ -51,9 +51,11 @@ class CommandIntake:
     The default owner also refuses what belongs to no service, so that each command gets exactly one reply.
     """
 
-    def __init__(self, space: Space, service: str) -> None:
+    def __init__(self, space: Space, service: str, running: Sequence[str] = SERVICES) -> None:
+        """`running`: the services that the fleet file does not switch off."""
         self._space = space
         self._service = service
+        self._running = running
         self._is_default = service == DEFAULT_OWNER
 
     @property
@@ -68,12 +70,15 @@ class CommandIntake:
         """The request or refusal for a message; None if another service must answer it."""
         kind = VERBS.get(verb)
         owner = kind.owner if kind else DEFAULT_OWNER
-        if owner not in (self._service, "*"):
+        is_off = self._is_default and owner in SERVICES and owner not in self._running
+        if owner not in (self._service, "*") and not is_off:
             return None
         if not message.payload:
             return None  # somebody cleared a retained message
         try:
             command = self._read(message, verb)
+            if is_off:
+                raise _switched_off(owner)
         except CommandFault as fault:
             return self._refuse(message, verb, fault, now) if self._is_default or owner == self._service else None
         return self._accept(message, verb, command, now, waited_s)
@@ -86,6 +91,8 @@ class CommandIntake:
             if self._is_default and to not in SERVICES:
                 fault = CommandFault("unknown_service", f"there is no service {to!r}; there are: {', '.join(SERVICES)}")
                 return self._refuse(message, verb, fault, now)
+            if self._is_default and to not in self._running:
+                return self._refuse(message, verb, _switched_off(to), now)
             return None
         asked = now.timestamp() - waited_s
         expires = command.expires.timestamp() if command.expires else asked + COMMAND_EXPIRES_AFTER_S
@@ -138,6 +145,11 @@ class CommandIntake:
         )
         topic = REPLY.name(self._space, command=command_id)
         return RefusedCommand(topic, reply, clear=message.topic if message.retained else None)
+
+
+def _switched_off(service: str) -> CommandFault:
+    said = f"the fleet file switches the {service} off: set `{service}: {{enabled: true}}` there, then down and up"
+    return CommandFault("unknown_service", said)
 
 
 def request_of(space: Space, command: Command, asked: float) -> Request:
@@ -203,6 +215,7 @@ class MessageIntake:
         state_topics: Callable[[], set[str]],
         parsed: dict[str, tuple[bytes, Command]],
         log: Log,
+        running: Sequence[str] = SERVICES,
     ) -> None:
         """`state_topics`: the topics of all current states. `parsed` gets the stored commands and payloads, by id."""
         self._journal = journal
@@ -213,7 +226,7 @@ class MessageIntake:
         self._state_topics = state_topics
         self._parsed = parsed
         self._log = log
-        self._commands = CommandIntake(space, journal.service)
+        self._commands = CommandIntake(space, journal.service, running)
         self._away_s: float | None = None
         self._unstored: list[Request] = []
         self._taken: dict[int, Request | RefusedCommand | None] = {}

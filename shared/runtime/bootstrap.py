@@ -90,7 +90,7 @@ def _run(
     bus = connect(fleet, name, inbox, log, will=DocumentWriter(fleet.space, name, journal.epoch))
     service = build(ServiceContext(fleet_file, journal, inbox, log))
     polls = PollIntervals(fleet.declared.polls.connected_s, fleet.declared.polls.alone_s)
-    ServiceLoop(service, entry_of(name), journal, bus, inbox, fleet.space, polls, log).run(until)
+    ServiceLoop(service, entry_of(name), journal, bus, inbox, fleet.space, polls, log, fleet.services).run(until)
 
 
 def endpoints_of(fleet: Fleet) -> list[Endpoint]:

@@ -8,9 +8,9 @@ acknowledges messages and publishes events; `_look` runs a turn. A half that fai
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from shared.contract.services import ServiceEntry
+from shared.contract.services import SERVICES, ServiceEntry
 from shared.contract.states import Presence
 from shared.contract.topics import Space, rows
 from shared.contract.writer import DocumentWriter
@@ -52,7 +52,9 @@ class ServiceLoop:
         space: Space,
         polls: PollIntervals,
         log: Log,
+        running: Sequence[str] = SERVICES,
     ) -> None:
+        """`running`: the services that the fleet file does not switch off."""
         self._service, self._journal, self._bus, self._inbox, self._log = service, journal, bus, inbox, log
         writer = DocumentWriter(space, service.name, journal.epoch)
         self._presence = OwnPresence(writer, bus)
@@ -63,7 +65,7 @@ class ServiceLoop:
         self._effects = EffectRunner(handlers_of(service), lambda: inbox.put(LookRequest("effect")), log)
         self._runner = TurnRunner(service, journal, bus, self._outbox, reader, writer, self._effects, log)
         self._intake = MessageIntake(
-            journal, bus, space, self._presence, owned, self._runner.state_topics, self._runner.commands, log
+            journal, bus, space, self._presence, owned, self._runner.state_topics, self._runner.commands, log, running
         )
         bus.subscribe([*self._intake.subscriptions, *(row.filter(space) for row in (*follows, *rows(entry.hints)))])
         start = time.monotonic()

@@ -127,6 +127,17 @@ def test_every_verb_reaches_its_owner() -> None:
         assert subscribers == {*owners, DEFAULT_OWNER}
 
 
+@pytest.mark.parametrize(("verb", "payload"), [("phase_next", {}), ("replay", {"service": "handoff", "after": 0})])
+def test_a_command_to_a_service_that_is_switched_off_is_refused_once_and_in_words(verb: str, payload: Any) -> None:
+    running = [name for name in SERVICES if name != "handoff"]
+    message = command({"id": "c1", **payload}, verb)
+    taken = [CommandIntake(SPACE, name, running).take(message, verb, now=NOW) for name in running]
+    (refusal,) = [each for each in taken if each is not None]
+    assert isinstance(refusal, RefusedCommand)
+    assert (refusal.reply.id, refusal.reply.code) == ("c1", "unknown_service")
+    assert "set `handoff: {enabled: true}` there" in refusal.reply.said
+
+
 def test_the_trace_of_a_cleared_message_is_nothing() -> None:
     for retained in (False, True):
         assert take_all(command(b"", retained=retained), "spawn") == {}
