@@ -164,7 +164,8 @@ def test_a_program_that_is_gone_from_its_pane_is_started_again_within_its_limits
 def test_an_agent_that_ends_over_its_login_is_given_up_at_once_and_told_once(fleet: RunningFleet) -> None:
     (gave_up,) = until_told(fleet, "quitter", "gave_up", source="spawner")
     assert "it is not logged in; log it in, then start it again" in gave_up["reason"]
-    assert not [each for each in told(fleet, "quitter", "spawner") if each["kind"] == "restarted"]
+    seen = told(fleet, "quitter", "spawner")
+    assert "restarted" not in [each["kind"] for each in seen], seen
     fleet.cli("spawn", "quitter", code=None)
     until_told(fleet, "quitter", "gave_up", 2, source="spawner")
 

@@ -289,8 +289,9 @@ class SessionKeeper:
         self._dead_since.pop(pane.spawn or "", None)
 
     def _publish_exit(self, view: SpawnerView, agent: str, pane: Pane) -> str:
-        """Returns what the program left on its screen, if it ended with an error."""
-        screen = self._tmux.screens([pane.pane_id], styled=True).get(pane.pane_id, "") if pane.dead_status else ""
+        """Returns what the program left on its screen, unless it ended well. tmux may never learn how it ended."""
+        ended_well = pane.dead_status == 0
+        screen = "" if ended_well else self._tmux.screens([pane.pane_id], styled=True).get(pane.pane_id, "")
         words = last_line(unstyle(screen)[0])
         view.turn.emit(
             AgentExited(agent=agent, spawn=pane.spawn or "unknown", exit_status=pane.dead_status, last_words=words)

@@ -127,6 +127,15 @@ def test_an_agent_that_has_to_be_logged_in_is_given_up_with_its_reason(make: Mak
     assert "builder" not in world.tmux.panes
 
 
+def test_a_login_screen_counts_also_where_tmux_does_not_know_the_exit_status(make: MakeWorld) -> None:
+    world = started(make)
+    world.tmux.panes["builder"] = replace(world.tmux.panes["builder"], dead=True)
+    world.shows(NOT_LOGGED_IN)
+    world.turn()
+    world.turns_for(EXIT_STATUS_WITHIN_S + 1)
+    assert world.kinds() == ["spawned", "exited", "gave_up"]
+
+
 def test_an_agent_that_was_stopped_stays_down(make: MakeWorld) -> None:
     world = started(make)
     assert world.reply(Stop(agent="builder", id="c1")).said == "builder was stopped"
