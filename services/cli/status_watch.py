@@ -47,9 +47,13 @@ def watch_plainly(reader: SnapshotReader, filters: StatusFilter, show: Callable[
             ended_by = item.signal
             watch.end()
 
+    def quit_by(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)  # the second one ends it also while nobody reads what it prints
+        inbox.put(QuitSignal(number))
+
     with closing(FleetWatch(reader, inbox, take)) as watch:
         for number in (signal.SIGINT, signal.SIGTERM):  # raised as exceptions they could be lost in a callback
-            signal.signal(number, lambda got, _frame: inbox.put(QuitSignal(got)))
+            signal.signal(number, quit_by)
         for snapshot in watch.snapshots():
             view = StatusView(snapshot, filters, datetime.now(UTC))
             if (news := view.news()) != printed:

@@ -50,7 +50,7 @@ class Spawner:
     def step(self, turn: Turn) -> None:
         if turn.memory.find(SEED) is None:
             turn.memory.put(SEED, new_id())
-            turn.checkpoint()  # in the journal before a session has an id that is made of it
+            turn.checkpoint()  # before a session has an id that is made of it; no event is about an agent of ours yet
         self._file.refresh()
         view = self._look(turn)
         note_identified(view, turn.events)
