@@ -28,7 +28,8 @@ AGENTS: dict[str, dict[str, Any]] = {
 }
 QUITTER = {
     "binary": "sh",
-    "argv": ["{binary}", "-c", "echo 'Invalid API key'; exit 1"],
+    # tmux 3.3a may lose what a program writes right before it ends: 6 % of the time under load.
+    "argv": ["{binary}", "-c", "echo 'Invalid API key'; sleep 0.2; exit 1"],
     "deliver": "arg",
     "prompt_args": [],
     "screen": {

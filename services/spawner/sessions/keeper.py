@@ -289,7 +289,10 @@ class SessionKeeper:
         self._dead_since.pop(pane.spawn or "", None)
 
     def _publish_exit(self, view: SpawnerView, agent: str, pane: Pane) -> str:
-        """Returns what the program left on its screen, unless it ended well. tmux may never learn how it ended."""
+        """Returns what the program left on its screen, unless it ended well.
+
+        tmux may never learn how it ended, and may lose what it wrote in its last milliseconds.
+        """
         ended_well = pane.dead_status == 0
         screen = "" if ended_well else self._tmux.screens([pane.pane_id], styled=True).get(pane.pane_id, "")
         words = last_line(unstyle(screen)[0])
