@@ -27,6 +27,7 @@ class Connection:
 
     def __init__(self, client: subprocess.Popen[bytes], ours: socket.socket, on_change: Callable[[], None]) -> None:
         self.ended = threading.Event()
+        self._attached = threading.Event()
         self._end_reason = ""
         self._client = client
         self._socket = ours
@@ -59,6 +60,16 @@ class Connection:
             if mark and self._take(blocks, deadline).text != word:
                 raise Garbled("answers out of step with the questions")
         return answers
+
+    def wait_until_attached(self, deadline: float) -> None:
+        """Wait until tmux pushes changes to this client. Raises TimeoutError or ConnectionError.
+
+        tmux answers commands before that: a change in between would not be pushed.
+        """
+        if not self._attached.wait(_left(deadline)):
+            raise TimeoutError
+        if self.ended.is_set():
+            raise ConnectionError(self._end_reason)
 
     def close(self, patience_s: float = LEAVE_S) -> None:
         """End it, without calling `on_change`."""
@@ -109,7 +120,10 @@ class Connection:
     def _sort(self, arrived: Sequence[Block | Notification]) -> None:
         if answers := [one for one in arrived if isinstance(one, Block) and one.asked]:
             self._answers.put(answers)
-        if any(isinstance(one, Notification) and one.is_change for one in arrived):
+        notifications = [one for one in arrived if isinstance(one, Notification)]
+        if any(one.is_attachment for one in notifications):
+            self._attached.set()
+        if any(one.is_change for one in notifications):
             self._notify()
 
     def _end(self) -> None:
@@ -121,6 +135,7 @@ class Connection:
         self._end_reason = self._end_reason or errors.decode("utf-8", "replace").strip()
         self._socket.close()
         self.ended.set()
+        self._attached.set()
         self._answers.put(None)
         self._notify()
 

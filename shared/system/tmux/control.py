@@ -82,6 +82,11 @@ class Notification(bytes):
     def is_change(self) -> bool:
         return self.split(b" ", 1)[0] not in NO_CHANGE
 
+    @property
+    def is_attachment(self) -> bool:
+        """Whether it says that this client is attached to a session from now on."""
+        return self.startswith(b"%session-changed ")
+
 
 class CommandLine(NamedTuple):
     """One line for a control client, and how many blocks answer it; an error block is the last one."""

@@ -132,6 +132,7 @@ class ServerLink:
             with self._change_lock.connecting():
                 self._connection = self._attach()
                 moved, server = self._connection.ask([SWITCH_TO_KEEPER, SERVER_IDENTITY], deadline)
+                self._connection.wait_until_attached(deadline)
                 self._in_keeper, self.server = moved.ok, server.text or None
                 self._servers = {server.text} if server.text else set()
         return self._connection

@@ -95,6 +95,19 @@ def answered_with(*texts: str) -> Iterator[Connection]:
         connection.close(patience_s=0)
 
 
+def test_a_client_that_answers_before_it_is_attached_is_waited_for() -> None:
+    """tmux pushes changes only to a client that is attached to a session."""
+    ours, theirs = socket.socketpair()
+    with theirs, subprocess.Popen(["sleep", "1000"], stderr=subprocess.PIPE) as client:
+        connection = Connection(client, ours, lambda: None)
+        theirs.sendall(b"%begin 7 1 0\n%end 7 1 0\n%window-renamed @1 dead\n")
+        with pytest.raises(TimeoutError):
+            connection.wait_until_attached(time.monotonic() + 0.1)
+        theirs.sendall(b"%session-changed $0 builder\n")
+        connection.wait_until_attached(time.monotonic() + 10)
+        connection.close(patience_s=0)
+
+
 def test_a_batch_may_be_larger_than_any_buffer(asking: Tmux) -> None:
     words = [f"{place} " + "x" * 2000 for place in range(1500)]
     answers = asking.ask(*(["display-message", "-p", word] for word in words))
