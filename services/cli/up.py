@@ -8,7 +8,7 @@ import time
 from services.cli import exit_codes, supervision
 from services.cli.fleet_option import is_up, open_fleet, say
 from shared.client.presence import read_presence
-from shared.client.processes import programs
+from shared.client.processes import programs, switched_on_since
 from shared.contract.states import Presence
 from shared.errors import MusterError
 from shared.fleet import Fleet
@@ -27,6 +27,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     fleet = open_fleet(options)
     if is_up(fleet):
+        if new := switched_on_since(fleet):
+            raise MusterError(
+                f"{', '.join(new)}: switched on since the services were started; run `muster down`, then `muster up`"
+            )
         waiting = _wait_for_services(fleet)
         if waiting:
             raise MusterError(f"up, but not all of it answers: {_last_log_lines(fleet, waiting)}\nrun: muster doctor")

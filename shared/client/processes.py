@@ -30,6 +30,13 @@ def last_good(fleet: Fleet) -> Path:
     return fleet.home / "run" / "fleet.yaml"
 
 
+def switched_on_since(fleet: Fleet) -> list[str]:
+    """The services that the fleet file has now, and did not have when the services were started."""
+    with contextlib.suppress(BadFleetFile):
+        return [name for name in fleet.services if name not in load_fleet(last_good(fleet)).services]
+    return []
+
+
 def load_fleet_leniently(path: Path) -> tuple[Fleet, str]:
     """The fleet, and what is wrong with its file: then the file that the services were started with counts."""
     try:

@@ -207,7 +207,7 @@ class ServiceSwitch(Section):
     """A service of Muster's own that not everybody needs."""
 
     enabled: bool = True
-    """Whether it runs; takes effect at the next `muster up`."""
+    """Whether it runs; takes effect after `muster down` and `muster up`."""
 
 
 class Declaration(Section):
