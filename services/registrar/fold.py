@@ -13,6 +13,7 @@ from shared.contract.events.drift import (
     Moved,
     PaneDead,
     SessionMissing,
+    StaleId,
     Unregistered,
 )
 from shared.contract.events.lifecycle import (
@@ -27,6 +28,7 @@ from shared.contract.events.lifecycle import (
 )
 from shared.contract.states import Activity, Desired, Status
 
+OUTLIVING_DRIFTS = frozenset(kind.name() for kind in DriftEvent.kinds() if kind.outlives_session)
 EARLIER_CONVERSATIONS_AT_MOST = 20
 """An agent may begin a new conversation many times a day: the record keeps the last ones."""
 
@@ -102,7 +104,7 @@ def _flagged(record: AgentRecord, event: DriftEvent) -> dict[str, Any]:
                 "conversation": conversation,
                 "transcript": transcript,
                 "earlier": [each for each in earlier if each != conversation][-EARLIER_CONVERSATIONS_AT_MOST:],
-                "drifts": _without(record.drifts, "stale_id"),
+                "drifts": _without(record.drifts, StaleId.name()),
             }
         case Moved(session=session, workspace=workspace):
             return {"session": session, "workspace": workspace}
@@ -189,8 +191,8 @@ def _ended(
     drift: str | None = None,
     exit_status: int | None = None,
 ) -> dict[str, Any]:
-    """What an end changes. Only drifts about the conversation stay open."""
-    stays = [each for each in record.drifts if each == "stale_id"]
+    """What an end changes. Only drifts about the agent, and not about its session, stay open."""
+    stays = [each for each in record.drifts if each in OUTLIVING_DRIFTS]
     how = {"exit_status": exit_status} if status is Status.EXITED else {}
     return {
         **how,

@@ -23,6 +23,7 @@ from services.monitor.verdict import Verdict
 from shared.agents.last_words import promised
 from shared.contract.commands import Send
 from shared.contract.events.activity import LimitLifted
+from shared.contract.events.drift import WrongBackend
 from shared.contract.states import Activity, Desired, Trouble
 from shared.fleet import Fleet
 from shared.fleet.fleet import account_of
@@ -33,7 +34,7 @@ from shared.system.tmux import Pane
 S = TypeVar("S")
 
 NEVER = float("inf")
-WRONG_PROGRAM = "wrong_backend"
+WRONG_PROGRAM = WrongBackend.name()
 """The drift of an agent in whose pane another program runs."""
 
 
