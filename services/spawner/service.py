@@ -92,7 +92,7 @@ class Spawner:
         typed: list[PendingCommand] = []
         view.overtaken = overtaken(view.turn.commands)
         self._commands.waiting.clear()
-        for pending in _carry_out_parking(view):
+        for pending in _carry_out_beside_sessions(view):
             agent = pending.command.agent if isinstance(pending.command, AgentCommand) else "*"
             if isinstance(pending.command, AgentCommand) and not self._is_known(view, pending.command):
                 view.turn.reply(pending, no_such_agent(view, agent), code="unknown_agent")
@@ -118,8 +118,10 @@ class Spawner:
         return isinstance(command, Stop | Delete | Forget) and command.agent in view.panes
 
 
-def _carry_out_parking(view: SpawnerView) -> list[PendingCommand]:
-    """Carry out commands about accounts, and return the rest: a spawn may wait for an account."""
+def _carry_out_beside_sessions(view: SpawnerView) -> list[PendingCommand]:
+    """Carry out commands that neither change a session nor type, and return the rest. First, since a spawn may wait for
+    an account.
+    """
     rest: list[PendingCommand] = []
     for pending in view.turn.commands:
         match pending.command:

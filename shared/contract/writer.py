@@ -36,7 +36,7 @@ class DocumentWriter:
     ) -> tuple[str, bytes]:
         # Formatted by hand, since this is most of the cost of an event. Only the cause may need escaping.
         caused = f'"cause":{json.dumps(cause)},' if cause is not None else ""
-        subject = str(getattr(data, row.ids[0]))
+        subject = str(getattr(data, row.ids[0])) if row.ids else self.service
         text = (
             f'{{"type":"muster.{kind}","subject":"{subject}","time":"{time.isoformat()}",'
             f'"data":{data.model_dump_json(exclude_none=True)},{caused}"source":"{self.source}",'

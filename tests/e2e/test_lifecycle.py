@@ -10,7 +10,6 @@ import psutil
 import pytest
 
 from services.cli import supervision
-from shared.contract.services import SERVICES
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 
@@ -86,10 +85,10 @@ def test_an_agent_stopped_by_a_person_stays_down_over_restarts(fleet: RunningFle
 def test_orphans_of_a_killed_supervisor_are_ended(fleet: RunningFleet) -> None:
     fleet.signal("supervisor", signal.SIGKILL)
     wait_until(lambda: "supervisor" not in supervision.pids(fleet.fleet), "no supervisor")
-    assert set(supervision.pids(fleet.fleet)) == {"broker", *SERVICES}
+    assert set(supervision.pids(fleet.fleet)) == {"broker", *fleet.fleet.services}
     done = fleet.cli("up")
     assert "left behind" in done.stderr
-    assert set(supervision.pids(fleet.fleet)) == {"supervisor", "broker", *SERVICES}
+    assert set(supervision.pids(fleet.fleet)) == {"supervisor", "broker", *fleet.fleet.services}
 
 
 def test_what_dies_is_started_again(fleet: RunningFleet) -> None:

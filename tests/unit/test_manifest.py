@@ -1,12 +1,14 @@
 """What follows from the service manifest: packages, console scripts, roles, compose services, docs."""
 
+import ast
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from shared.contract.commands import VERBS, Command
 from shared.contract.services import MANIFEST, SERVICES, ServiceEntry
-from shared.contract.topics import EVENTS, TOPICS, rows
+from shared.contract.topics import EVENTS, EVERY_SERVICE, TOPICS, rows
 from shared.fleet.declaration import Declaration, ServiceSwitch
 from shared.fleet.fleet import Fleet
 
@@ -44,6 +46,9 @@ def test_the_readme_says_what_a_service_does(entry: ServiceEntry) -> None:
     assert row in (ROOT / "README.md").read_text(), f"the table `What runs` of README.md needs a row: {row} … |"
 
 
+ON, OFF = ServiceSwitch(enabled=True), ServiceSwitch(enabled=False)
+
+
 def test_an_optional_service_can_be_switched_off() -> None:
     optional = [entry.name for entry in MANIFEST if entry.optional]
     assert optional
@@ -51,6 +56,21 @@ def test_an_optional_service_can_be_switched_off() -> None:
         assert name in Declaration.model_fields, (
             f"add to Declaration in shared/fleet/declaration.py: {name}: ServiceSwitch = ServiceSwitch()"
         )
-        declared = Declaration.model_validate({name: ServiceSwitch(enabled=False)})
-        assert Fleet(ROOT / "fleet.yaml", declared).services == tuple(each for each in SERVICES if each != name)
-    assert Fleet(ROOT / "fleet.yaml", Declaration()).services == SERVICES
+        switches = dict.fromkeys(optional, ON)
+        assert _services(switches) == SERVICES
+        assert _services({**switches, name: OFF}) == tuple(each for each in SERVICES if each != name)
+
+
+def _services(switches: dict[str, ServiceSwitch]) -> tuple[str, ...]:
+    return Fleet(ROOT / "fleet.yaml", Declaration.model_validate(switches)).services
+
+
+@pytest.mark.parametrize("command", [each for each in VERBS.values() if each.owner != EVERY_SERVICE])
+def test_a_verb_is_handled_by_its_owner(command: type[Command]) -> None:
+    sources = (ROOT / "services" / command.owner).rglob("*.py")
+    names = {
+        node.id for path in sources for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)
+    }
+    assert command.__name__ in names, (
+        f"services/{command.owner}/ has no handler for {command.verb}: docs/contributing.md"
+    )

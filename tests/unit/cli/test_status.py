@@ -264,7 +264,7 @@ def test_a_window_begins_with_a_summary_in_two_lines() -> None:
     head, services, blank, table, *_ = frame()
     assert head.startswith("box  ")
     assert head.endswith("5 agents: 2 running, 1 not_started, 1 exited, 1 stopped")
-    assert services == f"up: supervisor broker  alone: {' '.join(SERVICES)}"
+    assert services == f"up: supervisor broker  alone: {' '.join(snapshot().fleet.services)}"
     assert (blank, table[:5]) == ("", "AGENT")
     assert frame(filters=StatusFilter(drift=ANY))[0].endswith("2 of 5 agents: 1 running, 1 exited")
 

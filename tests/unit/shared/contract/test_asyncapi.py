@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from shared.contract import asyncapi_examples as examples
 from shared.contract.asyncapi import DOCUMENT_TOPICS, FILE, document, render, schemas
 from shared.contract.commands import VERBS, Command, Reply
-from shared.contract.envelope import AgentEvent, Data
+from shared.contract.envelope import AgentEvent, Data, Event
 from shared.contract.events.lifecycle import AgentStopped
 from shared.contract.topics import COMMAND, REPLY, TOPICS, Topic, locate
 
@@ -122,7 +122,7 @@ def test_there_is_no_channel_that_is_not_in_the_table() -> None:
 def test_every_kind_is_sent_on_its_row(row: Topic, kind: type[Data]) -> None:
     message = DOCUMENT["components"]["messages"][kind.__name__]
     assert message["summary"] == " ".join(str(kind.__doc__).split())
-    name = kind.model_fields["kind"].default if "kind" in kind.model_fields else "state"
+    name = kind.name() if issubclass(kind, Event) else "state"
     assert message["name"] == f"muster.{row.family}.{name}"
     senders = [
         operation
