@@ -6,8 +6,8 @@
 installs that version, brings about each situation of `situations.py` against the scripted model, and writes one file
 per case, `recorded/<cli>-<version>/<situation>@<columns>.json`. A case that does not come about is reported with the
 screen as it was, and the others are recorded all the same: a release that has changed its words needs a look at
-`sights.py` (what to wait for) or `keys.py` (which keys answer its dialogs), and then `--missing` records the rest. Look
-at each screen (`--show` prints them): a recording that does not show its situation is worse than none.
+`screen_words.py` (what to wait for) or `keys.py` (which keys answer its dialogs), and then `--missing` records the
+rest. Look at each screen (`--show` prints them): a recording that does not show its situation is worse than none.
 
 Each case runs in an empty room at a fixed short path, so that nothing of this machine is in the data. Hooks,
 transcripts and the live file are kept at one width only, the others are recorded as without any hooks.

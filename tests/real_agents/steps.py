@@ -33,7 +33,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class See:
-    """Wait until the screen says so; `sights.py` has each program's words."""
+    """Wait until the screen says so; `screen_words.py` has each program's words."""
 
     sight: str
 

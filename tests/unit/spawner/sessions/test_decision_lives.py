@@ -34,7 +34,6 @@ class Life:
         self.starts: list[float] = []
         self.gave_up = 0
         self.deaths = 0
-        self.claimed = 0
         self.left_no_trace = False
         """Whether a session was gone before its start was remembered: nobody can know of it."""
 
@@ -57,7 +56,6 @@ class Life:
     def _carry_out(self, action: Action, known: AgentMemory) -> AgentMemory:
         match action:
             case ClaimSession(found):
-                self.claimed += 1
                 return replace(known.with_session(spawn=found.spawn), phase=Running())
             case ClearDeadPane():
                 self.pane = None

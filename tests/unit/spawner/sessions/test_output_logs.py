@@ -25,7 +25,6 @@ from tests.fakes.tmux import FakeTmux
 NOW = 1_000_000.0
 WELL = LogObservation(piped=True, activity=int(NOW) - 100, size=500, written=NOW - 100)
 KNOWN = LogMemory(size=500, grew=NOW - 100)
-LONG_AGO = NOW - 10_000
 
 
 @pytest.mark.parametrize(
