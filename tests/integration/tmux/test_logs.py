@@ -7,6 +7,8 @@ import pytest
 from tests.integration.tmux.server import SLEEPER, Server, eventually
 
 SPEAKER = ["sh", "-c", "printf 'first word'; exec sleep 1000"]
+ENDER = ["sh", "-c", "printf 'first word'; sleep 0.2"]
+"""tmux 3.3a may lose what a program writes right before it ends."""
 ODD = [
     *("with spaces", "'", '"', 'it\'s "so"', "%d %H%M %%", "#{pid}", "#[fg=red]", "#S ## #", "$(cd; touch pwned)"),
     *("`cd; touch pwned`", "; cd; touch pwned;", "a\nb\ncd; touch pwned\n", "\\", "\\n", "$HOME", "~", "-a", "*"),
@@ -19,7 +21,7 @@ def test_the_log_has_the_first_output(server: Server, *, running: bool) -> None:
     if running:
         server.start("other")
     log = server.home / "log"
-    for name, argv in (("lasts", SPEAKER), ("ends", ["printf", "first word"])):
+    for name, argv in (("lasts", SPEAKER), ("ends", ENDER)):
         log.unlink(missing_ok=True)
         server.start(name, argv, log=log)
         eventually(lambda: has(log, "first word"))
