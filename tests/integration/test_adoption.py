@@ -29,6 +29,8 @@ def lives(tmp_path: Path) -> Iterator[Lives]:
     run(lives, "new-session", "-d", "-s", "mine", "sh")
     run(lives, "split-window", "-t", "=mine:", "sleep 1000")
     run(lives, "new-window", "-t", "=mine:", "cat")
+    for command in ("sleep", "cat"):
+        lives.started(command, session="mine")
     yield lives
     lives.end()
 

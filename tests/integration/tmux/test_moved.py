@@ -98,7 +98,7 @@ def test_what_is_started_beside_an_agent_is_adopted_and_outlives_it(lives: Lives
     with lives.life("services.spawner"):
         before = both(lives)
         run(lives, "split-window", "-d", "-t", before["one"].pane_id, "sleep 1000")
-        (beside,) = [pane for pane in lives.tmux.look() if pane.session == "one" and not pane.agent]
+        beside = lives.started("sleep", session="one")
         asked = {"agent": "helper", "session": "one", "pane": beside.pane_id, "found": True}
         assert lives.answer(lives.ask("adopt", **asked))["said"].startswith(f"helper is the pane {beside.pane_id} of")
         assert running(lives).keys() == {"one", "two", "helper"}

@@ -157,6 +157,7 @@ def test_one_session_that_is_killed_still_counts(make: Make) -> None:
 def test_what_was_adopted_is_not_started_again(make: Make) -> None:
     lives = make({"builder": {"enabled": False}}, backends=SLEEPER)
     subprocess.run(["tmux", "-L", lives.socket, "new-session", "-d", "-s", "theirs", "sleep 1000"], check=True)
+    lives.started("sleep", session="theirs")
     with lives.life("services.spawner"):
         assert lives.answer(lives.ask("adopt", agent="helper", session="theirs"))["ok"]
         kill_server(lives)
