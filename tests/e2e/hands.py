@@ -1,7 +1,6 @@
 """What people do beside Muster: in tmux by hand, and with the broker."""
 
 import contextlib
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -11,14 +10,12 @@ import pytest
 from services.reconciler.foreign_agents import SETTLES_S
 from shared.agents.parts import FOLDER
 from tests.fixtures.broker import wait_until
+from tests.fixtures.by_hand import run_tmux
 from tests.fixtures.fleet import RunningFleet
 
 
 def by_hand(fleet: RunningFleet, *words: str) -> str:
-    done = subprocess.run(
-        ["tmux", "-L", fleet.socket, *words], check=True, timeout=20, capture_output=True, text=True, cwd="/"
-    )
-    return done.stdout.strip()
+    return run_tmux(fleet.socket, *words)
 
 
 def demo_by_hand(fleet: RunningFleet, conversation: str) -> str:

@@ -14,6 +14,7 @@ from shared.contract.topics import AGENT_DRIFT, locate
 from shared.system.tmux.server import end_server
 from tests.e2e.hands import BOTH, by_hand, demo_by_hand, maybe_without_broker, wait_until_settled
 from tests.fixtures.broker import wait_until
+from tests.fixtures.by_hand import frozen_tmux
 from tests.fixtures.fleet import RunningFleet
 
 SLEEPER = {"sleeper": {"binary": "sleep", "argv": ["{binary}", "100000"], "deliver": "arg"}}
@@ -192,12 +193,10 @@ def test_the_end_of_tmux_is_one_drift_for_each_agent_and_all_come_back(tmp_path:
 
 @BOTH
 def test_a_tmux_that_does_not_answer_is_no_drift(fleet: RunningFleet, alone: bool) -> None:
-    server = int(by_hand(fleet, "display-message", "-p", "#{pid}"))
     wait_until(lambda: fleet.records()["builder"].transcript, "its file is known, of which it would be told later")
     with maybe_without_broker(fleet, without=alone):
         before, complaints = len(drifts(fleet)), _complaints(fleet)
-        os.kill(server, signal.SIGSTOP)
-        try:
+        with frozen_tmux(fleet.socket):
             if alone:  # nobody writes the logs while the supervisor rests
                 began = time.monotonic()
                 wait_until(lambda: time.monotonic() - began > 8, "longer than a question to tmux may take")
@@ -205,8 +204,6 @@ def test_a_tmux_that_does_not_answer_is_no_drift(fleet: RunningFleet, alone: boo
                 wait_until(lambda: _complaints(fleet) > complaints, "the reconciler got no answer", 30)
             assert len(drifts(fleet)) == before
             assert {record.status for record in fleet.records().values()} == {"running"}
-        finally:
-            os.kill(server, signal.SIGCONT)
         old = fleet.kill_session("builder")
         fleet.wait_for_new_session("builder", old, within_s=40)
         assert faults(fleet, "builder")[-1] == "missing"

@@ -1,13 +1,13 @@
 """Every verb by `mosquitto_pub` and by the CLI, on a running fleet: the reply, what became of it, and what was told."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.fixtures.broker import wait_until
+from tests.fixtures.by_hand import run_tmux, wait_for_program
 from tests.fixtures.fleet import RunningFleet
 
 
@@ -109,9 +109,8 @@ def test_one_spawn_may_differ_from_the_file(fleet: RunningFleet) -> None:
 
 
 def test_a_session_is_adopted_and_forgotten(fleet: RunningFleet) -> None:
-    subprocess.run(
-        ["tmux", "-L", fleet.socket, "new-session", "-d", "-s", "by hand", "sleep 1000"], check=True, timeout=20
-    )
+    run_tmux(fleet.socket, "new-session", "-d", "-s", "by hand", "sleep 1000")
+    wait_for_program(fleet.tmux, "sleep", session="by hand")
     refused = fleet.ask("adopt", agent="helper", session="by hand")
     assert "no backend runs the program 'sleep'" in refused["said"]
     assert "did you mean 'by hand'?" in fleet.ask("adopt", agent="helper", session="by hands")["said"]
@@ -128,9 +127,8 @@ def test_a_session_is_adopted_and_forgotten(fleet: RunningFleet) -> None:
 
 
 def test_one_pane_among_others_is_adopted_and_stopped(fleet: RunningFleet) -> None:
-    tmux = ["tmux", "-L", fleet.socket]
-    subprocess.run([*tmux, "new-session", "-d", "-s", "mine", "sleep 1000"], check=True, timeout=20)
-    subprocess.run([*tmux, "split-window", "-t", "=mine:", "cat"], check=True, timeout=20)
+    run_tmux(fleet.socket, "new-session", "-d", "-s", "mine", "sleep 1000")
+    run_tmux(fleet.socket, "split-window", "-t", "=mine:", "cat")
     (first, beside) = [pane for pane in fleet.tmux.look() if pane.session == "mine"]
     reply = fleet.ask("adopt", agent="helper", session="mine", pane=beside.pane_id, backend="demo", found=True)
     assert reply["said"] == f"helper is the pane {beside.pane_id} of the session 'mine' from now on", reply

@@ -1,7 +1,6 @@
 """Agents that people started by hand, in a session or in one pane of it: taken over, ended, let go."""
 
 import json
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from shared.contract.ids import new_id
 from shared.messaging.journal import Journal
 from shared.system.tmux import Pane
 from tests.fixtures.broker import wait_until
+from tests.fixtures.by_hand import run_tmux, wait_for_program
 from tests.fixtures.lives import Lives
 
 BACKENDS = {
@@ -26,17 +26,13 @@ BACKENDS = {
 def lives(tmp_path: Path) -> Iterator[Lives]:
     """A person's session: a shell first, an agent beside it (`%1`) and another in a window of its own (`%2`)."""
     lives = Lives(tmp_path, {"builder": {"enabled": False}}, backends=BACKENDS)
-    run(lives, "new-session", "-d", "-s", "mine", "sh")
-    run(lives, "split-window", "-t", "=mine:", "sleep 1000")
-    run(lives, "new-window", "-t", "=mine:", "cat")
+    run_tmux(lives.socket, "new-session", "-d", "-s", "mine", "sh")
+    run_tmux(lives.socket, "split-window", "-t", "=mine:", "sleep 1000")
+    run_tmux(lives.socket, "new-window", "-t", "=mine:", "cat")
     for command in ("sleep", "cat"):
-        lives.started(command, session="mine")
+        wait_for_program(lives.tmux, command, session="mine")
     yield lives
     lives.end()
-
-
-def run(lives: Lives, *arguments: str) -> None:
-    subprocess.run(["tmux", "-L", lives.socket, *arguments], check=True, timeout=20)
 
 
 def adopt(lives: Lives, agent: str = "helper", pane: str | None = "%1", **more: Any) -> dict[str, Any]:
@@ -103,7 +99,7 @@ def test_a_pane_whose_program_ends_is_gone_and_stays_so(lives: Lives) -> None:
 
 
 def test_a_dead_pane_that_a_person_keeps_is_left_to_them(lives: Lives) -> None:
-    run(lives, "set-option", "-w", "-t", "=mine:0", "remain-on-exit", "on")
+    run_tmux(lives.socket, "set-option", "-w", "-t", "=mine:0", "remain-on-exit", "on")
     with lives.life("services.spawner"):
         adopt(lives)
         psutil.Process(pane_of(lives, "%1").pid).kill()
@@ -119,7 +115,7 @@ def test_the_same_command_acts_once_over_a_death(tmp_path: Path, pane: str | Non
     lives = Lives(tmp_path, {}, backends=BACKENDS)
     try:
         lives.tmux.close()
-        run(lives, "new-session", "-d", "-s", "theirs", "sleep 1000")
+        run_tmux(lives.socket, "new-session", "-d", "-s", "theirs", "sleep 1000")
         reply = lives.carried_out_over_a_death(point, "adopt", session="theirs", pane=pane, found=True)
         assert reply["ok"], reply
         (session,) = lives.sessions()
@@ -151,7 +147,7 @@ def test_what_is_forgotten_goes_on_and_is_not_found_again(lives: Lives) -> None:
 
 
 def test_a_whole_session_is_forgotten_in_the_same_way(lives: Lives) -> None:
-    run(lives, "new-session", "-d", "-s", "whole", "sleep 1000")
+    run_tmux(lives.socket, "new-session", "-d", "-s", "whole", "sleep 1000")
     with lives.life("services.spawner"):
         assert lives.answer(lives.ask("adopt", agent="helper", session="whole"))["ok"]
         assert lives.answer(lives.ask("forget", agent="helper"))["said"].endswith("'whole' goes on without Muster")
@@ -241,7 +237,7 @@ def test_an_adopted_pane_is_logged(lives: Lives) -> None:
 
 def test_a_pipe_that_a_person_has_set_up_is_left_alone(lives: Lives, tmp_path: Path) -> None:
     theirs = tmp_path / "theirs.log"
-    run(lives, "pipe-pane", "-t", "%2", f"cat >> {theirs}")
+    run_tmux(lives.socket, "pipe-pane", "-t", "%2", f"cat >> {theirs}")
     with lives.life("services.spawner"):
         assert "where somebody had piped it before, and to no log" in adopt(lives, pane="%2")["said"]
         for text in ("one", "two"):
@@ -249,7 +245,7 @@ def test_a_pipe_that_a_person_has_set_up_is_left_alone(lives: Lives, tmp_path: P
             wait_until(lambda text=text: text in theirs.read_text(), "their log")  # type: ignore[misc]
             lives.settle()
         assert not (lives.fleet.logs / "helper.log").exists()
-        run(lives, "pipe-pane", "-t", "%2")
+        run_tmux(lives.socket, "pipe-pane", "-t", "%2")
         wait_until((lives.fleet.logs / "helper.log").exists, "it is free, and logged from now on")
 
 

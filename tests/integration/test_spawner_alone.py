@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ import pytest
 from shared.contract.ids import new_id
 from shared.messaging.journal import Request
 from tests.fixtures.broker import wait_until
+from tests.fixtures.by_hand import run_tmux, wait_for_program
 from tests.fixtures.lives import Lives
 
 Make = Callable[..., Lives]
@@ -154,8 +154,9 @@ def test_a_task_is_run_once(make: Make, tmp_path: Path, point: int) -> None:
 @pytest.mark.parametrize("point", range(2, 14, 2))
 def test_a_session_is_adopted_once(make: Make, point: int) -> None:
     lives = make({}, backends=SLEEPER)
+    run_tmux(lives.socket, "new-session", "-d", "-s", "theirs", "sleep 1000")
+    wait_for_program(lives.tmux, "sleep", session="theirs")
     lives.tmux.close()
-    subprocess.run(["tmux", "-L", lives.socket, "new-session", "-d", "-s", "theirs", "sleep 1000"], check=True)
     reply = lives.carried_out_over_a_death(point, "adopt", session="theirs")
     assert reply["ok"], reply
     (session,) = lives.sessions()

@@ -1,7 +1,6 @@
 """A whole fleet with one real agent in it: real broker, services as processes, the program in its own HOME."""
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from shared.contract.ids import new_id
 from shared.fleet import Backend
 from shared.screen import ScreenReading, read_screen, unstyle
 from tests.fixtures.broker import wait_until
+from tests.fixtures.by_hand import run_tmux
 from tests.fixtures.fleet import RunningFleet, Watcher
 from tests.real_agents.clis import Cli, Place
 from tests.real_agents.installs import installed
@@ -106,7 +106,7 @@ class Manned:
         return pane.pane_id
 
     def _tmux(self, *arguments: str) -> None:
-        subprocess.run(["tmux", "-L", self.fleet.socket, *arguments], check=True, timeout=20)
+        run_tmux(self.fleet.socket, *arguments)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from services.cli import supervision
 from shared.agents.transcript import READERS, Speaker, same_prompt
 from shared.system.tmux.server import end_server
 from tests.fixtures.broker import wait_until
+from tests.fixtures.by_hand import run_tmux
 from tests.fixtures.fleet import RunningFleet
 from tests.real_agents.clis import Claude, Cli, Codex, Place
 from tests.real_agents.installs import installed
@@ -53,7 +53,7 @@ def test_an_agent_that_a_person_started_is_adopted(cli: Cli, model: Model, tmp_p
         given = [word for name, value in cli.environment(place).items() for word in ("-e", f"{name}={value}")]
         window = ["new-session", "-d", "-s", "My Work", "-x", "120", "-y", "40", "-c", str(place.work), *given]
         program = [str(installed(cli)), *cli.arguments()]
-        subprocess.run(["tmux", "-L", fleet.socket, *window, "--", *program], check=True, timeout=20)
+        run_tmux(fleet.socket, *window, "--", *program)
 
         record = fleet.wait_for_status("my-work", "running", WITHIN_S)
         assert (record.backend, record.session) == (cli.name, "My Work")

@@ -1,6 +1,5 @@
 """People move panes between sessions: an agent is where its own pane is, and nothing that lives is ended."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from shared.system.tmux import Pane
 from tests.fixtures.broker import wait_until
+from tests.fixtures.by_hand import run_tmux, wait_for_program
 from tests.fixtures.lives import Lives
 
 SLEEPER = {"sleeper": {"binary": "sleep", "argv": ["{binary}", "1000"], "deliver": "arg"}}
@@ -19,14 +19,10 @@ AGENTS = {name: {"backend": "sleeper"} for name in ("one", "two")}
 def lives(tmp_path: Path) -> Iterator[Lives]:
     """Two agents, and a person's session that is older than they are (`%0`)."""
     lives = Lives(tmp_path, AGENTS, backends=SLEEPER)
-    run(lives, "new-session", "-d", "-s", "mine", "sleep 1000")
-    run(lives, "split-window", "-d", "-t", "=mine:", "sleep 1000")
+    run_tmux(lives.socket, "new-session", "-d", "-s", "mine", "sleep 1000")
+    run_tmux(lives.socket, "split-window", "-d", "-t", "=mine:", "sleep 1000")
     yield lives
     lives.end()
-
-
-def run(lives: Lives, *arguments: str) -> None:
-    subprocess.run(["tmux", "-L", lives.socket, *arguments], check=True, timeout=20)
 
 
 def both(lives: Lives) -> dict[str, Pane]:
@@ -54,7 +50,7 @@ def test_an_older_pane_is_joined_to_an_agents(lives: Lives) -> None:
     with lives.life("services.spawner"):
         before = both(lives)
         lives.settle()
-        run(lives, "join-pane", "-d", "-s", "%0", "-t", "=one:")
+        run_tmux(lives.socket, "join-pane", "-d", "-s", "%0", "-t", "=one:")
         now = same(lives, before)
         assert (now["one"].session, now["one"].own) == ("one", before["one"].pane_id)
 
@@ -64,7 +60,7 @@ def test_an_agents_pane_is_joined_to_a_persons(lives: Lives) -> None:
     with lives.life("services.spawner"):
         before = both(lives)
         lives.settle()
-        run(lives, "join-pane", "-d", "-s", before["one"].pane_id, "-t", "=mine:")
+        run_tmux(lives.socket, "join-pane", "-d", "-s", before["one"].pane_id, "-t", "=mine:")
         now = same(lives, before)
         assert (now["one"].session, now["one"].pane_only) == ("mine", True)
         assert lives.answer(lives.ask("restart", agent="one"))["ok"]
@@ -76,7 +72,7 @@ def test_an_agents_pane_changes_places_with_a_persons(lives: Lives) -> None:
     with lives.life("services.spawner"):
         before = both(lives)
         lives.settle()
-        run(lives, "swap-pane", "-d", "-s", before["one"].pane_id, "-t", "%0")
+        run_tmux(lives.socket, "swap-pane", "-d", "-s", before["one"].pane_id, "-t", "%0")
         now = same(lives, before)
         assert (now["one"].session, now["one"].pane_only) == ("mine", True)
         (theirs,) = [pane for pane in lives.tmux.look() if pane.pane_id == "%0"]
@@ -87,7 +83,7 @@ def test_two_agents_change_places(lives: Lives) -> None:
     with lives.life("services.spawner"):
         before = both(lives)
         lives.settle()
-        run(lives, "swap-pane", "-d", "-s", before["one"].pane_id, "-t", before["two"].pane_id)
+        run_tmux(lives.socket, "swap-pane", "-d", "-s", before["one"].pane_id, "-t", before["two"].pane_id)
         now = same(lives, before)
         assert {pane.pane_only for pane in now.values()} == {True}
         assert lives.answer(lives.ask("stop", agent="one"))["ok"]
@@ -97,8 +93,8 @@ def test_two_agents_change_places(lives: Lives) -> None:
 def test_what_is_started_beside_an_agent_is_adopted_and_outlives_it(lives: Lives) -> None:
     with lives.life("services.spawner"):
         before = both(lives)
-        run(lives, "split-window", "-d", "-t", before["one"].pane_id, "sleep 1000")
-        beside = lives.started("sleep", session="one")
+        run_tmux(lives.socket, "split-window", "-d", "-t", before["one"].pane_id, "sleep 1000")
+        beside = wait_for_program(lives.tmux, "sleep", session="one")
         asked = {"agent": "helper", "session": "one", "pane": beside.pane_id, "found": True}
         assert lives.answer(lives.ask("adopt", **asked))["said"].startswith(f"helper is the pane {beside.pane_id} of")
         assert running(lives).keys() == {"one", "two", "helper"}

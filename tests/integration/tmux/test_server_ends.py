@@ -10,6 +10,7 @@ import pytest
 
 from services.spawner.sessions.memory import FLEET_RESTARTS
 from tests.fixtures.broker import wait_until
+from tests.fixtures.by_hand import run_tmux, wait_for_program
 from tests.fixtures.lives import Lives
 
 NAMES = [f"agent-{number}" for number in range(4)]
@@ -58,7 +59,7 @@ def screens(lives: Lives) -> list[str]:
 
 
 def kill_server(lives: Lives) -> None:
-    subprocess.run(["tmux", "-L", lives.socket, "kill-server"], check=True, timeout=20)
+    run_tmux(lives.socket, "kill-server")
 
 
 def assert_nobody_is_blamed(lives: Lives, first: dict[str, str]) -> None:
@@ -148,7 +149,7 @@ def test_one_session_that_is_killed_still_counts(make: Make) -> None:
     with lives.life("services.spawner"):
         first = wait_until(lambda: spawns(lives), "it runs")
         lives.settle()
-        subprocess.run(["tmux", "-L", lives.socket, "kill-session", "-t", "=builder"], check=True)
+        run_tmux(lives.socket, "kill-session", "-t", "=builder")
         wait_until(lambda: (now := spawns(lives)) and now != first, "it runs again")
         lives.settle()
     assert len(lives.remembered().deaths) == 1
@@ -156,8 +157,8 @@ def test_one_session_that_is_killed_still_counts(make: Make) -> None:
 
 def test_what_was_adopted_is_not_started_again(make: Make) -> None:
     lives = make({"builder": {"enabled": False}}, backends=SLEEPER)
-    subprocess.run(["tmux", "-L", lives.socket, "new-session", "-d", "-s", "theirs", "sleep 1000"], check=True)
-    lives.started("sleep", session="theirs")
+    run_tmux(lives.socket, "new-session", "-d", "-s", "theirs", "sleep 1000")
+    wait_for_program(lives.tmux, "sleep", session="theirs")
     with lives.life("services.spawner"):
         assert lives.answer(lives.ask("adopt", agent="helper", session="theirs"))["ok"]
         kill_server(lives)
