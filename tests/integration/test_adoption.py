@@ -148,6 +148,7 @@ def test_what_is_forgotten_goes_on_and_is_not_found_again(lives: Lives) -> None:
 
 def test_a_whole_session_is_forgotten_in_the_same_way(lives: Lives) -> None:
     run_tmux(lives.socket, "new-session", "-d", "-s", "whole", "sleep 1000")
+    wait_for_program(lives.tmux, "sleep", session="whole")
     with lives.life("services.spawner"):
         assert lives.answer(lives.ask("adopt", agent="helper", session="whole"))["ok"]
         assert lives.answer(lives.ask("forget", agent="helper"))["said"].endswith("'whole' goes on without Muster")
