@@ -11,8 +11,9 @@ from registry import AgentRecord
 from services.monitor.verdict import Verdict
 from shared.agents.evidence import EvidenceSource
 from shared.contract.events.activity import ApprovalNeeded, StatusChanged
-from shared.contract.states import Activity
+from shared.contract.states import Activity, AnswerOption
 from shared.fleet import Backend
+from shared.fleet.backend import Dialog
 from shared.runtime.memory import MemoryTable
 from shared.runtime.turn import Turn
 from shared.screen import read_screen
@@ -57,6 +58,10 @@ class ApprovalQuestion:
     fingerprint: str = ""
     shown_since: float = 0.0
     """Since when this dialog is on the screen."""
+    can: tuple[str, ...] = ()
+    """The commands that answer it."""
+    options: tuple[tuple[str, str], ...] = ()
+    """The key and the text of each row, if it is a choice."""
 
     def is_news(self, reported: ReportedActivity, now: float, *, still_asks: bool) -> bool:
         """Whether it is another question than the last one. `still_asks`: the agent was asking before this turn too.
@@ -90,7 +95,14 @@ def question_in(verdict: Verdict, backend: Backend, screen: str) -> ApprovalQues
         dialog=reading.dialog_text,
         fingerprint=fingerprint(reading),
         shown_since=asking.get(EvidenceSource.SCREEN, 0.0),
+        can=_answers_to(reading.dialog),
+        options=reading.options,
     )
+
+
+def _answers_to(dialog: Dialog | None) -> tuple[str, ...]:
+    keys = {"approve": dialog.approve, "deny": dialog.deny} if dialog is not None else {}
+    return tuple(verb for verb, pressed in keys.items() if pressed)
 
 
 def last_report(turn: Turn, agent: str, spawn: str) -> ReportedActivity | None:
@@ -162,6 +174,8 @@ def _report_question(
             reason=question.why,
             dialog=question.dialog,
             fingerprint=question.fingerprint,
+            can=list(question.can),
+            options=[AnswerOption(key=key, text=text) for key, text in question.options],
         )
     )
     return replace(reported, asked=question.fingerprint, asked_at=now, hook_at=question.hook_at or reported.hook_at)

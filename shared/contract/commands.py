@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from shared.contract.ids import ConversationId, Id
 
@@ -111,7 +111,7 @@ class Spawn(AgentCommand):
 
     verb = "spawn"
     owner = "spawner"
-    askers = ("registrar", "handoff")
+    askers = ("registrar", "handoff", "board")
     help = "start agents and keep them running"
     all_verb = "spawn_all"
 
@@ -145,7 +145,7 @@ class Stop(AgentCommand):
 
     verb = "stop"
     owner = "spawner"
-    askers = ("registrar", "monitor", "handoff")
+    askers = ("registrar", "monitor", "handoff", "board")
     help = "end agents and keep them down"
     all_verb = "stop_all"
 
@@ -170,7 +170,7 @@ class Restart(AgentCommand):
 
     verb = "restart"
     owner = "spawner"
-    askers = ("monitor", "handoff")
+    askers = ("monitor", "handoff", "board")
     help = "end agents and start them again; their conversations go on"
 
     spawn: Id | None = Field(default=None, description=ONLY_THIS)
@@ -192,6 +192,7 @@ class Resume(AgentCommand):
 
     verb = "resume"
     owner = "spawner"
+    askers = ("board",)
     help = "start an agent where its conversation ended"
 
     agent: AgentName = Field(description="The agent's name in the fleet file.", examples=["builder"])
@@ -250,6 +251,9 @@ class Adopt(AgentCommand):
     )
 
 
+FINGERPRINT = Field(
+    default=None, max_length=64, description="As `approval_needed` told it: no other dialog is answered."
+)
 AFTER_WORK = "Not before the agent has finished what it does."
 
 
@@ -262,7 +266,7 @@ class Send(AgentCommand):
     verb = "send"
     owner = "spawner"
     usual = ("text",)
-    askers = ("monitor", "handoff")
+    askers = ("monitor", "handoff", "board")
     changes_session = False
     help = "type a text into an agent's input box and submit it, or press keys"
 
@@ -277,6 +281,7 @@ class Send(AgentCommand):
         max_length=100,
         description="Press keys instead, by tmux's names: Enter, Escape, Up, C-c, a.",
     )
+    fingerprint: Annotated[str | None, CliOption(metavar="PRINT")] = FINGERPRINT
     when: Annotated[Literal["now", "idle", "if_idle"], CliOption(flag="--idle", stores="idle", says=AFTER_WORK)] = (
         Field(
             default="now",
@@ -304,6 +309,8 @@ class Send(AgentCommand):
             raise ValueError("it needs either `text` or `keys`")
         if self.text is not None and not self.text.strip():
             raise ValueError("the text is blank")
+        if self.fingerprint is not None and self.keys is None:
+            raise ValueError("a fingerprint needs `keys`: a text never goes into a dialog")
         return self
 
 
@@ -312,6 +319,7 @@ class Interrupt(AgentCommand):
 
     verb = "interrupt"
     owner = "spawner"
+    askers = ("board",)
     changes_session = False
     help = "stop what agents are doing"
 
@@ -320,11 +328,10 @@ class DialogAnswer(AgentCommand):
     """Answer the dialog on the agent's screen."""
 
     owner = "spawner"
+    askers = ("board",)
     changes_session = False
 
-    fingerprint: Annotated[str | None, CliOption(metavar="PRINT")] = Field(
-        default=None, max_length=64, description="As `approval_needed` told it: no other dialog is answered."
-    )
+    fingerprint: Annotated[str | None, CliOption(metavar="PRINT")] = FINGERPRINT
 
 
 class Approve(DialogAnswer):
@@ -386,6 +393,7 @@ class Explain(Command):
 
     verb = "explain"
     owner = "monitor"
+    askers = ("board",)
 
     agent: Id = Field(examples=["builder"])
 
@@ -415,6 +423,7 @@ class PhaseShow(Command):
 
     verb = "phase_show"
     owner = "handoff"
+    askers = ("board",)
 
     loop: Id | None = Field(default=None, description="Only this one.")
 
@@ -443,6 +452,23 @@ class Poll(Command):
     help = "ask the git remotes of loops now"
 
     loop: Annotated[Id | None, CliOption(positional=True)] = Field(default=None, description="Only this loop's.")
+
+
+class Comment(Command):
+    """Say something on an agent's card. `stop` stops monitoring it, `resume` starts it again."""
+
+    verb = "comment"
+    owner = "board"
+
+    agent: Id = Field(description="The agent's name.", examples=["builder"])
+    text: str = Field(min_length=1, max_length=4000, description="What is said.", examples=["stop"])
+
+    @field_validator("text")
+    @classmethod
+    def _says_something(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("the text is blank")
+        return text
 
 
 class Rebuild(Command):

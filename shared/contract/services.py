@@ -19,12 +19,13 @@ class ServiceEntry:
     follows: tuple[str, ...] = ()
     """The topics whose events it handles, each once and in order."""
     hints: tuple[str, ...] = ()
-    """The topics whose messages only bring the next turn forward."""
+    """The topics whose messages only bring the next turn forward. They may be lost: a poll must find the same."""
     optional: bool = False
     """Whether the fleet file may switch it off: `<name>: {enabled: false}`."""
 
 
 STATE, LIFECYCLE, DRIFT, ACTIVITY = (f"agent/{{agent}}/{word}" for word in ("state", "lifecycle", "drift", "activity"))
+LOOP = "loop/{loop}/event"
 
 MANIFEST = (
     ServiceEntry(
@@ -54,8 +55,16 @@ MANIFEST = (
     ServiceEntry(
         "handoff",
         "watches git remotes, tells agents of each other's commits and messages, takes loops through their phases",
-        writes=("loop/{loop}/event",),
+        writes=(LOOP,),
         hints=(LIFECYCLE,),
+        optional=True,
+    ),
+    ServiceEntry(
+        "board",
+        "keeps a card per agent in columns that follow from facts, comments on what matters, and serves the page",
+        writes=("board/{card}/state", "board/{card}/comment", "board/heartbeat"),
+        follows=(LIFECYCLE, DRIFT, ACTIVITY, LOOP),
+        hints=(STATE, "service/{service}/state"),
         optional=True,
     ),
 )

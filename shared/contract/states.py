@@ -1,4 +1,4 @@
-"""The states of agents and services: their values, and the retained documents that carry them."""
+"""The states of agents, services and cards: their values, and the retained documents that carry them."""
 
 from enum import StrEnum
 from typing import Any
@@ -58,6 +58,19 @@ class Presence(StrEnum):
     OFFLINE = "offline"
 
 
+class CardColumn(StrEnum):
+    """Where a card of the board is, the most urgent first. It follows from facts: nobody moves a card."""
+
+    NEEDS_YOU = "needs_you"  # the agent asks a person
+    TROUBLE = "trouble"  # it can't go on, or nothing tells what it is doing
+    LIMITED = "limited"  # its account's usage limit is reached
+    WORKING = "working"
+    WAITING = "waiting"  # for the next prompt
+    STARTING = "starting"
+    DONE = "done"
+    STOPPED = "stopped"  # by a person, or it was never started
+
+
 class AgentFacts(Data):
     """What is known of an agent and its newest session, in the registry and in its state alike."""
 
@@ -104,6 +117,66 @@ class AgentState(AgentFacts):
 
     def word(self) -> str:
         return self.status.value
+
+
+class AnswerOption(Data):
+    """A row of a dialog that a key chooses."""
+
+    key: str
+    text: str
+
+
+class CardQuestion(Data):
+    """What an agent asks a person."""
+
+    since: AwareDatetime
+    reason: str = Field(description="What it asks for.")
+    dialog: str = Field(default="", description="The dialog on its screen, as far as it can be seen.")
+    fingerprint: str = Field(default="", description="Tells this dialog from the next; an answer names it.")
+    can: list[str] = Field(default=[], description="The commands that answer it: `approve`, `deny`.")
+    options: list[AnswerOption] = Field(default=[], description="The rows that a key chooses, if it is a choice.")
+
+
+class CardState(Data):
+    """The card of an agent on the board as it is now."""
+
+    card: Id
+    agent: Id
+    column: CardColumn
+    since: AwareDatetime = Field(description="Since when it is in this column.")
+    headline: str = Field(description="What the agent does, in a few words.")
+    reason: str = Field(default="", description="By what that is known, for people.")
+    question: CardQuestion | None = Field(default=None, description="What it asks a person, if it does.")
+    role: str = ""
+    loop: Id | None = Field(default=None, description="The loop that it plays its role in.")
+    backend: Id
+    model: str | None = Field(default=None, description="As the fleet file names it.")
+    branch: str | None = Field(default=None, description="The git branch of its workspace.")
+    workspace: str = ""
+    status: str = Field(description="As in the agent's state; `not_started` if it never ran.")
+    activity: Activity | None = None
+    desired: Desired | None = None
+    account: Id | None = Field(default=None, description="The account whose usage limit holds it.")
+    limit: str | None = None
+    limit_resets: AwareDatetime | None = None
+    resumes: AwareDatetime | None = None
+    drifts: list[str] = Field(default=[], description="The kinds of drift that are open.")
+    monitoring: bool = Field(default=True, description="False: a person has stopped monitoring it.")
+    stopped_by: str | None = Field(default=None, description="Who stopped monitoring it.")
+    stopped_at: AwareDatetime | None = None
+    missed: int = Field(default=0, description="How many comments it did not get since then.")
+    comments: int = Field(default=0, description="How many comments it has had.")
+    notable: int = Field(default=0, description="How many of them were worth a person's attention.")
+    spawn: Id | None = None
+    session: str | None = None
+    started: AwareDatetime | None = None
+
+    def word(self) -> str:
+        return self.column.value
+
+    def sentence(self) -> str:
+        stopped = f"; not monitored, stopped by {self.stopped_by}" if not self.monitoring else ""
+        return self.headline + stopped
 
 
 class ServiceState(Data):

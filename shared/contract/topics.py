@@ -15,11 +15,12 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from shared.contract.commands import Command, Reply
 from shared.contract.envelope import MAX_SEQ, SOURCE_PATTERN, Data, Envelope, Event
 from shared.contract.events.activity import ActivityEvent
+from shared.contract.events.board import BoardHeartbeat, CardEvent
 from shared.contract.events.drift import DriftEvent
 from shared.contract.events.lifecycle import LifecycleEvent
 from shared.contract.events.loops import LoopEvent
 from shared.contract.services import MANIFEST
-from shared.contract.states import AgentState, ServiceState
+from shared.contract.states import AgentState, CardState, ServiceState
 from shared.errors import MusterError
 
 DEFAULT_OWNER = "spawner"
@@ -95,7 +96,7 @@ class Topic:
     def family(self) -> str:
         """The middle of an event's type: `muster.<family>.<kind>`."""
         parts = self.pattern.split("/")
-        return parts[0] if self.retain or parts[-1] == "event" else parts[-1]
+        return parts[0] if self.retain or parts[-1] == "event" or not self.ids else parts[-1]
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:
@@ -135,6 +136,9 @@ AGENT_LIFECYCLE = Topic("agent/{agent}/lifecycle", LifecycleEvent, "what was don
 AGENT_DRIFT = Topic("agent/{agent}/drift", DriftEvent, "where registry and world differ")
 AGENT_ACTIVITY = Topic("agent/{agent}/activity", ActivityEvent, "what the agent is doing")
 LOOP_EVENT = Topic("loop/{loop}/event", LoopEvent, "what happened in a loop that git drives")
+CARD_STATE = Topic("board/{card}/state", CardState, "a card of the board as it is now", retain=True)
+CARD_COMMENT = Topic("board/{card}/comment", CardEvent, "what was observed about a card, or said on it")
+BOARD_HEARTBEAT = Topic("board/heartbeat", BoardHeartbeat, "that the board is alive, and what it has seen")
 SERVICE_STATE = Topic(
     "service/{service}/state",
     ServiceState,
@@ -145,8 +149,8 @@ SERVICE_STATE = Topic(
 COMMAND = Topic("command/{verb}", Command, "plain JSON arguments; never retained", others=("operator",))
 REPLY = Topic("reply/{command}", Reply, "the answer to a command", others=(EVERY_SERVICE,))
 
-EVENTS = (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_ACTIVITY, LOOP_EVENT)
-STATES = (AGENT_STATE, SERVICE_STATE)
+EVENTS = (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_ACTIVITY, LOOP_EVENT, CARD_COMMENT, BOARD_HEARTBEAT)
+STATES = (AGENT_STATE, CARD_STATE, SERVICE_STATE)
 TOPICS = (*STATES, *EVENTS, COMMAND, REPLY)
 
 

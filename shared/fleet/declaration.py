@@ -242,6 +242,8 @@ class Declaration(Section):
     """Builder and reviewer loops that git drives, by name."""
     handoff: ServiceSwitch = ServiceSwitch()
     """The service that drives loops."""
+    board: ServiceSwitch = ServiceSwitch()
+    """The service that keeps the cards and serves the page."""
 
     @field_validator("agents", "backends", mode="before")
     @classmethod

@@ -116,6 +116,8 @@ class Dialog(Section):
     """What to press for yes, this once; none: only a person at the terminal can."""
     deny: list[KeyName] = []
     """What to press for no."""
+    numbered: bool = False
+    """Whether it is a choice whose rows are chosen by their number."""
     leave: list[str] = []
     """What to press to leave it with nothing bought, changed or called off; `{row}` is what that group matched."""
     resume: list[str] = []

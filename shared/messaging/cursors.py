@@ -107,6 +107,10 @@ class EventReader:
             self._read_journal(name, new)
         return new
 
+    def hints(self, messages: Sequence[LocatedMessage]) -> list[LocatedMessage]:
+        """The messages on topics that this service does not follow."""
+        return [message for message in messages if message.row not in self._rows]
+
     def commit(self, new: NewEvents) -> None:
         """Move the cursors, once what follows from the events is in the journal."""
         self._cursors.update(new.moved)

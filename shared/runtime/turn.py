@@ -5,7 +5,7 @@ one transaction together with the cursors, and only then publishes it. A turn th
 comes again. `checkpoint` commits in the middle of a turn.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +16,7 @@ from shared.contract.envelope import Data, Event
 from shared.contract.ids import new_id
 from shared.contract.topics import Topic
 from shared.errors import MusterError, Retryable, sentence_of
-from shared.messaging.cursors import ReceivedEvent
+from shared.messaging.cursors import LocatedMessage, ReceivedEvent
 from shared.messaging.journal import Effect, Request
 from shared.runtime.effects import EffectResult
 from shared.runtime.memory import Memory
@@ -81,6 +81,9 @@ class Turn:
     others with `expired`."""
     effect_results: list[EffectResult] = field(default_factory=list)
     """Results of effects of earlier turns, each at least once. Empty after a checkpoint."""
+    hints: Sequence[LocatedMessage] = ()
+    """What came on the topics that the service takes hints from, as it came. Some may be lost, repeated or late."""
+    broker_answers: bool = False
 
     # --- output, until the commit ---
 

@@ -149,6 +149,8 @@ class TurnRunner:
             [],
             self._memory,
             effect_results=results,
+            hints=self._reader.hints(events),
+            broker_answers=self._bus.answers,
             read_reply=partial(read_reply, self._journal),
             commit=partial(self._commit, new),
             faults=self._faults,

@@ -178,6 +178,8 @@ def _bottom(text: str, rows: int) -> str:
 
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
+NUMBERED_ROW = re.compile(r"^[\s│┃]*[❯›>●]?\s*([1-9])[.)] +(\S.*?)[\s│┃]*$", re.MULTILINE)
+MOST_OPTIONS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,15 @@ class ScreenReading:
     """The keys that leave the dialog without buying, changing or cancelling anything; empty: only a person can."""
     resume: tuple[str, ...] = ()
     """The keys that make the agent continue with what was refused."""
+
+    @property
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """The key and the text of each row of a choice; empty if the dialog is none."""
+        if self.dialog is None or not self.dialog.numbered:
+            return ()
+        rows = dict.fromkeys(NUMBERED_ROW.findall(self.dialog_text))
+        in_order = [row for number, row in enumerate(rows, start=1) if row[0] == str(number)]
+        return tuple(in_order[:MOST_OPTIONS])
 
     @property
     def empty(self) -> bool:

@@ -31,13 +31,16 @@ from shared.screen import read_screen
 from shared.screen.signs import fingerprint
 from shared.system.tmux import NotTyped, Pane, Tmux
 
-Purpose = Literal["approve", "deny", "interrupt", "keys"]
+Purpose = Literal["approve", "deny", "answer", "interrupt", "keys"]
 KEYS_WORK_WITHIN_S = 2.0
 MOST_PRESSES = 3
+MOST_PRESSES_OF_A_ROW = 1
+"""What a second press would do is not known: the rows are the agent's own."""
 LOOK_AFTER_PRESS_S = 0.1
 REPLIES = {
     "approve": "{agent} was told yes",
     "deny": "{agent} was told no",
+    "answer": "{agent} was answered",
     "interrupt": "{agent} was interrupted",
     "keys": "the keys were pressed in {agent}",
 }
@@ -65,14 +68,14 @@ def begin(press: KeyPress, seen: DeliveryInput, meant: str | None = None) -> Ste
     """Whether there is anything to press keys for. `meant` is the fingerprint of the only dialog to be answered."""
     reading = seen.reading
     match press.what:
-        case "approve" | "deny":
+        case "approve" | "deny" | "answer":
             if reading.dialog is None:
                 return DeliveryFailed("there is no dialog on the agent's screen to answer")
             if meant is not None and meant != _print(seen):
                 return DeliveryFailed(
                     f"{reading.dialog.says} is on the screen, but not the one that was meant: look again"
                 )
-            if not keys_for(press.what, reading.dialog):
+            if press.what != "answer" and not keys_for(press.what, reading.dialog):
                 return DeliveryFailed(
                     f"{reading.dialog.says} is on the screen: only a person at the terminal should answer it"
                 )
@@ -94,7 +97,7 @@ def advance(press: KeyPress, seen: DeliveryInput) -> Step[KeyPress]:
         return DeliveryFailed("nothing was pressed: what was on the agent's screen has just gone away by itself")
     if press.pressed and seen.now - press.since < KEYS_WORK_WITHIN_S:
         return DeliveryWait()
-    if press.presses >= MOST_PRESSES:
+    if press.presses >= (MOST_PRESSES_OF_A_ROW if press.what == "answer" else MOST_PRESSES):
         return DeliveryFailed("the keys were pressed, and what was to end is still on the agent's screen")
     return DeliveryAct(replace(press, pressed=True, presses=press.presses + 1, since=seen.now), "submit")
 
@@ -140,7 +143,7 @@ class KeyPresses:
 
     def _keys(self, pending: PendingCommand, press: KeyPress, backend: Backend, dialog: Dialog | None) -> list[str]:
         match press.what:
-            case "keys":
+            case "keys" | "answer":
                 return list(getattr(pending.command, "keys", None) or [])
             case "interrupt":
                 return backend.typing.interrupt
@@ -179,7 +182,7 @@ class KeyPresses:
                 return StepResult(is_intent=what == "nothing")
             case Delivered(confirmed):
                 self._forget(view, agent)
-                size = len(keys) if press.what == "keys" else max(1, press.presses)
+                size = len(keys) if press.what in ("keys", "answer") else max(1, press.presses)
                 sent = AgentSent(
                     agent=agent,
                     spawn=pane.spawn or "",
@@ -209,6 +212,8 @@ def purpose_of(pending: PendingCommand) -> Purpose:
             return "deny"
         case Interrupt():
             return "interrupt"
-        case Send():
+        case Send(fingerprint=None):
             return "keys"
+        case Send():
+            return "answer"
     raise NotPressed(f"nothing is pressed for {pending.command.verb}")

@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, Field
 
 from shared.contract.envelope import AgentEvent, Tone, Urgency
 from shared.contract.ids import Id
-from shared.contract.states import Activity, Trouble
+from shared.contract.states import Activity, AnswerOption, Trouble
 
 
 class ActivityEvent(AgentEvent):
@@ -47,6 +47,10 @@ class ApprovalNeeded(ActivityEvent):
     dialog: str = Field(default="", description="The dialog on its screen, as far as it can be seen.")
     fingerprint: str = Field(
         default="", description="Tells this dialog from the next: `approve` with it answers no other."
+    )
+    can: list[str] = Field(default=[], description="The commands that answer it: `approve`, `deny`.")
+    options: list[AnswerOption] = Field(
+        default=[], description="The rows that a key chooses, if it is a choice: `send` with `keys` and `fingerprint`."
     )
 
 

@@ -18,6 +18,10 @@ class DriftEvent(AgentEvent):
     resolved_because: ClassVar[str] = ""
     """The reason in `resolved`, for a drift that stays open until the world changes. Recording closes the others."""
 
+    def difference(self) -> tuple[str, str]:
+        """What the record says, and what was found instead; for people."""
+        return "", self.sentence()
+
 
 class SessionMissing(DriftEvent):
     """Recorded as running, but tmux has no such session."""
@@ -29,6 +33,9 @@ class SessionMissing(DriftEvent):
 
     spawn: Id
     session: str
+
+    def difference(self) -> tuple[str, str]:
+        return f"running in session {self.session}", "tmux has no such session"
 
     def sentence(self) -> str:
         return f"recorded as running, but tmux has no session {self.session}"
@@ -45,6 +52,9 @@ class PaneDead(DriftEvent):
     spawn: Id
     session: str
     exit_status: int | None = None
+
+    def difference(self) -> tuple[str, str]:
+        return f"running in session {self.session}", self.sentence()
 
     def sentence(self) -> str:
         return f"its program ended with status {self.exit_status}"
@@ -64,6 +74,9 @@ class Unregistered(DriftEvent):
     conversation: ConversationId | None = None
     adopts: bool = Field(default=False, description="The spawner is asked to adopt it.")
 
+    def difference(self) -> tuple[str, str]:
+        return "no such session", f"{self.backend} in session {self.session}, pid {self.pid}, in {self.workspace}"
+
     def sentence(self) -> str:
         then = "; the spawner is asked to adopt it" if self.adopts else ""
         return f"runs {self.backend} in session {self.session}, pid {self.pid}, and no record said so{then}"
@@ -79,6 +92,10 @@ class Identified(DriftEvent):
     conversation: ConversationId
     transcript: str | None = Field(default=None, description="The file in which it is kept, once there is one.")
     previous: str | None = Field(default=None, description="What was recorded before.")
+
+    def difference(self) -> tuple[str, str]:
+        before = f"conversation {self.previous}" if self.previous else "no conversation"
+        return before, f"conversation {self.conversation}"
 
     def sentence(self) -> str:
         if self.previous is None:
@@ -98,6 +115,9 @@ class StaleId(DriftEvent):
     conversation: str
     transcript: str = Field(description="Where it was kept.")
 
+    def difference(self) -> tuple[str, str]:
+        return f"conversation {self.conversation}", f"nothing at {self.transcript}"
+
     def sentence(self) -> str:
         return f"its conversation {self.conversation} is no longer at {self.transcript}"
 
@@ -113,6 +133,9 @@ class DuplicateId(DriftEvent):
     spawn: Id
     conversation: str
     others: list[Id] = Field(description="Who else runs on it.")
+
+    def difference(self) -> tuple[str, str]:
+        return f"conversation {self.conversation} is its own", f"{', '.join(self.others)} runs on it too"
 
     def sentence(self) -> str:
         return f"runs on conversation {self.conversation}, and so does {', '.join(self.others)}"
@@ -131,6 +154,9 @@ class WrongBackend(DriftEvent):
     found: Id | None = Field(default=None, description="The backend whose program runs there; none: no agent at all.")
     command: str = Field(description="What tmux calls the program.")
 
+    def difference(self) -> tuple[str, str]:
+        return self.expected, f"{self.found} ({self.command})" if self.found else self.command
+
     def sentence(self) -> str:
         found = f"{self.found} ({self.command})" if self.found else self.command
         return f"recorded as {self.expected}, but its pane runs {found}"
@@ -145,6 +171,9 @@ class Moved(DriftEvent):
     workspace: str
     was_session: str
     was_workspace: str
+
+    def difference(self) -> tuple[str, str]:
+        return f"session {self.was_session} in {self.was_workspace}", f"session {self.session} in {self.workspace}"
 
     def sentence(self) -> str:
         changed = []

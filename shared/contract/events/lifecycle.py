@@ -135,7 +135,7 @@ class AgentSent(LifecycleEvent):
     tone: ClassVar[Tone] = Tone.GOOD
 
     spawn: Id
-    what: Literal["text", "prompt", "keys", "interrupt", "approve", "deny"]
+    what: Literal["text", "prompt", "keys", "interrupt", "approve", "deny", "answer"]
     size: int = Field(ge=0, description="Bytes of the text, or how many keys.")
     confirmed: Literal["transcript", "screen", "none"] = Field(description="By what it is known to have arrived.")
     reason: str
