@@ -88,7 +88,7 @@ class PageStream:
             headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             tasks = {asyncio.create_task(self._tell(send)), asyncio.create_task(_closed(receive))}
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done, _pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
             with contextlib.suppress(OSError):
@@ -111,6 +111,7 @@ class PageStream:
         self._described = self._hub.describe(self._session)
         await say("board", {**board, "now": _now()})
         ping_due = time.monotonic() + PING_S
+        self._woken.set()
         while True:
             await self._wait(ping_due)
             if self._hub.is_ending or not await self._tell_session(say):
