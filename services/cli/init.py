@@ -110,6 +110,10 @@ agents:
 #  connected_s: 30              # how often to look while a broker answers (changes are pushed anyway) ...
 #  alone_s: 1                   # ... and while none does
 #handoff: {enabled: true}       # the service that drives loops; false where there are none
+#board:                         # the service that shows the fleet as a page: muster board
+#  enabled: true
+#  listen: 127.0.0.1:0          # port 0: a free one, which it keeps
+#  public_url: https://board.example    # what people type, if it is behind a proxy or VPN of yours
 
 # Agents that hand work to each other by commits, and go through phases: docs/loops.md. `muster init --example
 # builder-reviewer` writes a pair that works.

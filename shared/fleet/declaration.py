@@ -1,8 +1,10 @@
 """The fleet file as it is written, before defaults and shipped backends are filled in."""
 
 from enum import StrEnum
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
@@ -210,6 +212,80 @@ class ServiceSwitch(Section):
     """Whether it runs; takes effect after `muster down` and `muster up`."""
 
 
+def _is_listened_on(listen: str) -> str:
+    host, colon, port = listen.rpartition(":")
+    try:
+        ip_address(host[1:-1] if host.startswith("[") and host.endswith("]") else host)
+        fine = bool(colon) and port.isascii() and port.isdecimal() and int(port) <= 65535
+        fine = fine and (":" not in host or host.startswith("["))
+    except ValueError:
+        fine = False
+    if not fine:
+        raise ValueError(
+            "not an IP address and a port; write it like 127.0.0.1:8080 or [::1]:8080, with port 0 for a free one"
+        )
+    return listen
+
+
+def _is_typed_by_people(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in PORTS_OF_PAGES and bool(parts.hostname) and parts.port != 0 and url.isascii()
+        fine = fine and not any(letter <= " " for letter in url)
+    except ValueError:
+        fine = False
+    if not fine or "@" in parts.netloc or parts.path.strip("/") or parts.query or parts.fragment:
+        # Without the address itself, in which people put passwords.
+        raise ValueError(
+            "not the address of a page; write it like https://board.example or http://10.0.0.5:8080,"
+            " without a path, a user or a password"
+        )
+    return url
+
+
+PORTS_OF_PAGES = {"http": 80, "https": 443}
+
+
+class BoardSettings(ServiceSwitch):
+    """The service that shows the fleet as a page. What is said here takes effect when it starts again."""
+
+    listen: Annotated[str, AfterValidator(_is_listened_on)] = "127.0.0.1:0"
+    """IP address and port of the page; port 0: a free one, which it keeps over restarts."""
+    public_url: Annotated[str, AfterValidator(_is_typed_by_people)] | None = None
+    """The address that people type when the page is behind a proxy or VPN of yours, `https://board.example` say; it
+    must be set when `listen` is reached from other machines."""
+
+    @model_validator(mode="after")
+    def _others_know_its_address(self) -> Self:
+        if self.public_url is None and not ip_address(self.address[0]).is_loopback:
+            raise ValueError(
+                "other machines reach this `listen`, so the page must know its own address there: set `public_url`,"
+                " or listen on 127.0.0.1"
+            )
+        return self
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """What `listen` says: an IP address without brackets, and the port, which may be 0."""
+        host, _, port = self.listen.rpartition(":")
+        return host.strip("[]"), int(port)
+
+    @property
+    def public_host(self) -> str | None:
+        """What a browser sends as `Host` for the public address: a usual port is left out."""
+        if self.public_url is None:
+            return None
+        parts = urlsplit(self.public_url)
+        host = (parts.hostname or "").lower()
+        host = f"[{host}]" if ":" in host else host
+        return host if parts.port in (None, PORTS_OF_PAGES[parts.scheme]) else f"{host}:{parts.port}"
+
+    @property
+    def public_origin(self) -> str | None:
+        """What a browser sends as `Origin` for the public address."""
+        return None if self.public_url is None else f"{urlsplit(self.public_url).scheme}://{self.public_host}"
+
+
 class Declaration(Section):
     """A fleet of agents. Paths are relative to the file."""
 
@@ -242,7 +318,7 @@ class Declaration(Section):
     """Builder and reviewer loops that git drives, by name."""
     handoff: ServiceSwitch = ServiceSwitch()
     """The service that drives loops."""
-    board: ServiceSwitch = ServiceSwitch()
+    board: BoardSettings = BoardSettings()
     """The service that keeps the cards and serves the page."""
 
     @field_validator("agents", "backends", mode="before")

@@ -9,7 +9,7 @@ import pytest
 from shared.contract.commands import VERBS, Command
 from shared.contract.services import MANIFEST, SERVICES, ServiceEntry
 from shared.contract.topics import EVENTS, EVERY_SERVICE, TOPICS, rows
-from shared.fleet.declaration import Declaration, ServiceSwitch
+from shared.fleet.declaration import Declaration
 from shared.fleet.fleet import Fleet
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +46,7 @@ def test_the_readme_says_what_a_service_does(entry: ServiceEntry) -> None:
     assert row in (ROOT / "README.md").read_text(), f"the table `What runs` of README.md needs a row: {row} … |"
 
 
-ON, OFF = ServiceSwitch(enabled=True), ServiceSwitch(enabled=False)
+ON, OFF = {"enabled": True}, {"enabled": False}
 
 
 def test_an_optional_service_can_be_switched_off() -> None:
@@ -61,7 +61,7 @@ def test_an_optional_service_can_be_switched_off() -> None:
         assert _services({**switches, name: OFF}) == tuple(each for each in SERVICES if each != name)
 
 
-def _services(switches: dict[str, ServiceSwitch]) -> tuple[str, ...]:
+def _services(switches: dict[str, dict[str, bool]]) -> tuple[str, ...]:
     return Fleet(ROOT / "fleet.yaml", Declaration.model_validate(switches)).services
 
 
