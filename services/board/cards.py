@@ -27,9 +27,7 @@ class CardContext:
     """The accounts whose usage limit is reached, and the agent that has hit it."""
 
     @classmethod
-    def of(
-        cls, fleet: Fleet, records: Mapping[str, AgentRecord], branches: Mapping[str, str | None]
-    ) -> "CardContext":
+    def of(cls, fleet: Fleet, records: Mapping[str, AgentRecord], branches: Mapping[str, str | None]) -> "CardContext":
         limited = {record.account: agent for agent, record in records.items() if record.limit and record.account}
         return cls(fleet, records, branches, limited)
 

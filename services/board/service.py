@@ -9,51 +9,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from services.board import loops
 from services.board.cards import CardContext, update
-from services.board.comments import Discussion, room_at
+from services.board.commentary import Commentary, NewComments, forget
 from services.board.day import DAYS, SLICE_S, AgentDay, new_day
 from services.board.documents import card_document, comment_document, fleet_document
 from services.board.feed import BoardFeed
-from services.board.memory import (
-    CARDS,
-    COMMENTS,
-    FIGURES,
-    LOOPS,
-    BoardFigures,
-    CardComments,
-    CardMemory,
-    LoopProgress,
-    StoredComment,
-)
-from services.board.news import news_in
+from services.board.memory import CARDS, FIGURES, LOOPS, BoardFigures, CardMemory, LoopProgress
 from services.board.page_commands import PageCommands
 from services.board.records import MirroredRecords
 from shared.client.presence import PresenceReport
-from shared.contract.commands import Comment
 from shared.contract.envelope import Data
-from shared.contract.events.activity import ApprovalNeeded
-from shared.contract.events.board import (
-    BoardHeartbeat,
-    CardCommented,
-    CardEvent,
-    CardObserved,
-    MonitoringResumed,
-    MonitoringStopped,
-)
-from shared.contract.events.drift import DriftEvent, DriftResolved
-from shared.contract.events.lifecycle import AgentDeleted
-from shared.contract.events.loops import LoopEvent
-from shared.contract.states import CardColumn, CardQuestion, CardState
+from shared.contract.events.board import BoardHeartbeat
+from shared.contract.states import CardColumn, CardState
 from shared.contract.topics import CARD_STATE, SERVICE_STATE
 from shared.fleet import Fleet, FleetFile
-from shared.fleet.faults import allowed
-from shared.messaging.cursors import ReceivedEvent
 from shared.messaging.journal import Journal
 from shared.runtime.memory import Memory
-from shared.runtime.turn import PendingCommand, Turn
+from shared.runtime.turn import Turn
 from shared.system.git_branch import branch_of
 
 HEARTBEAT = timedelta(minutes=5)
@@ -78,8 +53,7 @@ class Board:
         self._fleet: Fleet | None = None
         self._all_dirty = True
         self._fleet_is_shown = self._cards_are_shown = self._broker_answered = False
-        self._held_back: set[str] | None = None
-        """The agents whose cards have something to sum up; None: to be found in the memory."""
+        self._commentary = Commentary()
         self._remembered: dict[str, CardMemory] = {}
         """What the last turn remembered of cards. It counts if the next turn finds it committed."""
         self._slice = 0
@@ -103,9 +77,9 @@ class Board:
         dirty, is_all_dirty = self._look(turn)
         self._all_dirty = True  # until this turn is through
         context = CardContext.of(self._fleet_file.fleet, self._mirror.records, self._branches)
-        comments = self._take_up_events(turn, context)
-        comments += self._answer(turn, context)
-        comments += self._sum_up(turn)
+        comments = self._commentary.observe(turn, context)
+        comments += self._commentary.answer(turn, context, self._cards)
+        comments += self._commentary.sum_up(turn)
         dirty |= {card for card, _ in comments} | self._agents_in(turn)
         changed = self._update_cards(turn, context, context.agents if is_all_dirty else dirty)
         gone = self._drop_cards(turn, context)
@@ -119,7 +93,7 @@ class Board:
     # --- looking ---
 
     def _look(self, turn: Turn) -> tuple[set[str], bool]:
-        """Bring records, presence and branches up to date; returns the agents whose cards may change, and if all may."""
+        """Bring records, presence and branches up to date; returns whose cards may change, and whether all may."""
         fleet, dirty = self._fleet_file.fleet, set[str]()
         # Whether a turn was committed shows in the next one.
         is_lost = any(turn.memory.find(CARDS, agent) != memory for agent, memory in self._remembered.items())
@@ -151,93 +125,6 @@ class Board:
 
     def _agents_in(self, turn: Turn) -> set[str]:
         return {agent for received in turn.events if (agent := getattr(received.envelope.data, "agent", None))}
-
-    # --- comments ---
-
-    def _take_up_events(self, turn: Turn, context: CardContext) -> list[tuple[str, StoredComment]]:
-        figures = turn.memory.find(FIGURES) or BoardFigures(since=turn.now.timestamp())
-        made: list[tuple[str, StoredComment]] = []
-        for received in turn.events:
-            with turn.isolated(received.envelope.subject):
-                figures = _counted(figures, received)
-                self._note(turn, received)
-                if received.envelope.time.timestamp() >= figures.since:
-                    made += self._comment_on(turn, context, received)
-        figures = replace(figures, comments=figures.comments + len(made))
-        turn.memory.put(FIGURES, figures)
-        return made
-
-    def _note(self, turn: Turn, received: ReceivedEvent) -> None:
-        """Remember what the card or the page shows of an event."""
-        match received.envelope.data:
-            case ApprovalNeeded() as asked:
-                question = CardQuestion.model_validate(asked, from_attributes=True)
-                known = turn.memory.find(CARDS, asked.agent) or CardMemory()
-                turn.memory.put(CARDS, replace(known, question=question, asked_by=asked.spawn), asked.agent)
-            case LoopEvent(loop=name):
-                progress = turn.memory.find(LOOPS, name) or LoopProgress()
-                turn.memory.put(LOOPS, loops.after(progress, received.envelope), name)
-            case AgentDeleted(agent=agent):
-                for table in (CARDS, COMMENTS, DAYS):
-                    turn.memory.put(table, None, agent)  # type: ignore[misc]
-
-    def _comment_on(
-        self, turn: Turn, context: CardContext, received: ReceivedEvent
-    ) -> Iterator[tuple[str, StoredComment]]:
-        envelope, now = received.envelope, turn.now.timestamp()
-        for news in news_in(envelope.data, context.fleet):
-            discussion = _discussion(turn, news.card).observe(news, envelope.time.timestamp(), now)
-            yield from self._store(turn, news.card, discussion, cause=envelope.id)
-
-    def _sum_up(self, turn: Turn) -> list[tuple[str, StoredComment]]:
-        """Sum up what was held back on cards, as soon as there is room for a comment."""
-        made: list[tuple[str, StoredComment]] = []
-        if self._held_back is None:
-            self._held_back = {agent for agent, memory in turn.memory.all(CARDS).items() if memory.held_back}
-        for agent in sorted(self._held_back):
-            made += self._store(turn, agent, _discussion(turn, agent).sum_up(turn.now.timestamp()))
-            memory = turn.memory.find(CARDS, agent)
-            if memory is not None and memory.held_back:
-                turn.look_again_at(datetime.fromtimestamp(room_at(memory), UTC) + timedelta(seconds=0.1))
-        return made
-
-    def _store(
-        self, turn: Turn, agent: str, discussion: Discussion, cause: str | None = None
-    ) -> Iterator[tuple[str, StoredComment]]:
-        discussion = discussion.prune(turn.now.timestamp())
-        before = turn.memory.find(CARDS, agent) or CardMemory()
-        turn.memory.put(CARDS, discussion.memory, agent)
-        if self._held_back is not None:
-            (self._held_back.add if discussion.memory.held_back else self._held_back.discard)(agent)
-        turn.memory.put(COMMENTS, CardComments(discussion.comments) if discussion.comments else None, agent)
-        for comment in discussion.new:
-            turn.emit(_event(agent, comment, before.missed), cause=cause)
-            yield agent, comment
-
-    def _answer(self, turn: Turn, context: CardContext) -> list[tuple[str, StoredComment]]:
-        """Take up what people say on cards."""
-        made: list[tuple[str, StoredComment]] = []
-        for pending in turn.commands:
-            if isinstance(pending.command, Comment):
-                with turn.answering(pending):
-                    made += self._comment(turn, context, pending, pending.command)
-        return made
-
-    def _comment(
-        self, turn: Turn, context: CardContext, pending: PendingCommand, command: Comment
-    ) -> list[tuple[str, StoredComment]]:
-        agent = command.agent
-        if agent not in context.agents:
-            said = f"there is no card of {agent!r}; {allowed(agent, context.agents)}"
-            turn.reply(pending, said, code="unknown_agent")
-            return []
-        who = (command.by or "somebody").removeprefix(f"{self.name}: ")
-        card = self._cards.get(agent)
-        before = _discussion(turn, agent)
-        after = before.say(command.text, who, turn.now.timestamp(), card.headline if card is not None else "")
-        made = list(self._store(turn, agent, after, cause=pending.request.id))
-        turn.reply(pending, _said(agent, before, after), card=agent, monitoring=after.memory.is_monitored)
-        return made
 
     # --- cards ---
 
@@ -273,12 +160,9 @@ class Board:
             if not is_over and before is not None and after is not None and before.column is after.column:
                 continue
             day = days.get(agent) or turn.memory.find(DAYS, agent) or new_day(now)
-            if is_first or before is None:
-                day = day.after_absence(now)
-            else:
-                day = day.until(now, before.column)
-            days[agent] = day
-            turn.memory.put(DAYS, day, agent)
+            seen = before if not is_first else None
+            days[agent] = day.until(now, seen.column) if seen is not None else day.after_absence(now)
+            turn.memory.put(DAYS, days[agent], agent)
         self.days = days
 
     def _drop_cards(self, turn: Turn, context: CardContext) -> list[str]:
@@ -299,15 +183,13 @@ class Board:
         for agent, memory in turn.memory.all(CARDS).items():
             last = max(memory.since, *memory.commented[-1:], 0.0)
             if agent not in known and not 0 <= now - last < FORGOTTEN_AFTER_S:
-                for table in (CARDS, COMMENTS, DAYS):
-                    turn.memory.put(table, None, agent)  # type: ignore[misc]
+                forget(turn, agent)
 
     # --- the heartbeat and the page ---
 
     def _beat(self, turn: Turn) -> None:
-        figures = turn.memory.find(FIGURES)
-        assert figures is not None, "the events of this turn were taken up before"
         now = turn.now.timestamp()
+        figures = turn.memory.find(FIGURES) or BoardFigures(since=now)
         if 0 <= now - figures.beat_at < HEARTBEAT.total_seconds():
             turn.look_again_at(datetime.fromtimestamp(figures.beat_at, UTC) + HEARTBEAT)
             return
@@ -333,7 +215,7 @@ class Board:
         context: CardContext,
         changed: Mapping[str, CardState],
         gone: list[str],
-        comments: list[tuple[str, StoredComment]],
+        comments: NewComments,
     ) -> None:
         """Hand what is new to the page."""
         if not self._fleet_is_shown:
@@ -354,56 +236,3 @@ class Board:
 
 def _limits(mirror: MirroredRecords) -> set[tuple[str | None, str | None]]:
     return {(record.account, record.limit) for record in mirror.records.values() if record.limit}
-
-
-def _discussion(turn: Turn, agent: str) -> Discussion:
-    comments = turn.memory.find(COMMENTS, agent)
-    memory = turn.memory.find(CARDS, agent) or CardMemory()
-    return Discussion(memory, comments.comments if comments is not None else ())
-
-
-def _counted(figures: BoardFigures, received: ReceivedEvent) -> BoardFigures:
-    event = received.envelope.data
-    if not isinstance(event, DriftEvent) or isinstance(event, DriftResolved):
-        return figures
-    at = received.envelope.time.timestamp()
-    return replace(figures, drifts=figures.drifts + 1, last_drift=max(at, figures.last_drift or 0.0))
-
-
-def _event(agent: str, comment: StoredComment, missed: Mapping[str, int]) -> CardEvent:
-    common: dict[str, Any] = {
-        "card": agent,
-        "number": comment.number,
-        "at": datetime.fromtimestamp(comment.time, UTC),
-        "by": comment.by,
-        "text": comment.text,
-    }
-    match comment.kind:
-        case "said":
-            return CardCommented(**common)
-        case "monitoring_stopped":
-            return MonitoringStopped(**common)
-        case "monitoring_resumed":
-            return MonitoringResumed(**common, missed=dict(missed))
-    return CardObserved(
-        **common,
-        about=comment.about,
-        tells=comment.tone,
-        needs=comment.urgency,
-        recorded=comment.recorded,
-        found=comment.found,
-    )
-
-
-def _said(agent: str, before: Discussion, after: Discussion) -> str:
-    """The reply to a person's comment."""
-    if not after.new:
-        memory = before.memory
-        at = datetime.fromtimestamp(memory.stopped_at, UTC)
-        if memory.is_monitored:
-            return f"{agent} is monitored already"
-        return f"monitoring of {agent} was stopped by {memory.stopped_by} at {at:%Y-%m-%d %H:%M:%S} UTC already"
-    (comment,) = after.new
-    if comment.kind == "monitoring_stopped":
-        return f"{agent} is not monitored any more; comment `resume` to start it again"
-    return comment.text if comment.kind == "monitoring_resumed" else f"the comment is on the card of {agent}"

@@ -1,4 +1,4 @@
-"""The git branch of a workspace, by its files and without git. Agents can write these files: they are read with bounds."""
+"""The git branch of a workspace, read from its files, without git. Agents can write them, so reading is bounded."""
 
 import os
 import stat

@@ -160,7 +160,7 @@ class Journal:
         marks = ", ".join("?" * len(topics))
         query = (
             "SELECT event.source, event.seq, at, topic, payload FROM source JOIN event ON event.source = source.name"
-            f" AND event.seq > source.seq - ? WHERE topic IN ({marks}) ORDER BY at DESC, event.seq DESC LIMIT ?"  # noqa: S608
+            f" AND event.seq > source.seq - ? WHERE topic IN ({marks}) ORDER BY at DESC, event.seq DESC LIMIT ?"
         )
         with self.database.reading() as connection:
             return [JournalEntry(*row) for row in connection.execute(query, (scanned, *topics, limit))]

@@ -16,8 +16,8 @@ from services.cli import transcript
 from services.cli.fleet_option import open_fleet
 from services.cli.transcript import last_turns, one_line, render, wrapped
 from services.cli.words import Paint
-from shared.client.transcript_place import TranscriptPlace
 from shared.agents.transcript import Speaker, TranscriptEntry
+from shared.client.transcript_place import TranscriptPlace
 from shared.errors import MusterError
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "transcripts"
