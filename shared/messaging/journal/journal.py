@@ -157,13 +157,13 @@ class Journal:
 
     def newest_on(self, topics: Sequence[str], limit: int, scanned: int) -> list[JournalEntry]:
         """The newest events on these topics, newest first, among each source's last `scanned` events."""
-        marks = ", ".join("?" * len(topics))
         query = (
             "SELECT event.source, event.seq, at, topic, payload FROM source JOIN event ON event.source = source.name"
-            f" AND event.seq > source.seq - ? WHERE topic IN ({marks}) ORDER BY at DESC, event.seq DESC LIMIT ?"
+            " AND event.seq > source.seq - ? WHERE topic IN (SELECT value FROM json_each(?))"
+            " ORDER BY at DESC, event.seq DESC LIMIT ?"
         )
         with self.database.reading() as connection:
-            return [JournalEntry(*row) for row in connection.execute(query, (scanned, *topics, limit))]
+            return [JournalEntry(*row) for row in connection.execute(query, (scanned, json.dumps(topics), limit))]
 
     def seq_before(self, at: float) -> int:
         """The number of this service's last event before a time."""
