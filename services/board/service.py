@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import ClassVar
 
+from registry import AgentRecord
 from services.board import loops
 from services.board.cards import CardContext, update
 from services.board.commentary import Commentary, NewComments, forget
@@ -71,6 +72,16 @@ class Board:
 
     def states(self) -> Iterable[Data]:
         return list(self._cards.values())
+
+    @property
+    def records(self) -> Mapping[str, AgentRecord]:
+        """The agents' records. For any thread."""
+        return self._mirror.records
+
+    def backend_of(self, agent: str) -> str | None:
+        """What an agent runs on. For any thread."""
+        card = self._cards.get(agent)
+        return card.backend if card is not None else None
 
     def step(self, turn: Turn) -> None:
         self._fleet_file.refresh()
