@@ -11,45 +11,18 @@ import sys
 import textwrap
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
 from registry import AgentRecord, BadRegistry, RegistryFile
 from services.cli.fleet_option import open_fleet_leniently
 from services.cli.words import Paint, did_you_mean, plain
 from shared.agents.transcript import READERS, Speaker, TranscriptEntry
+from shared.client.transcript_place import TranscriptPlace
 from shared.errors import MusterError
 from shared.fleet import Fleet
-from shared.fleet.launch_needs import variables_of
 
 WIDEST, NARROWEST = 120, 40
 SHORT_LINES = 3
 INDENT = "  "
-
-
-@dataclass(frozen=True)
-class TranscriptPlace:
-    """What is needed to find an agent's transcript."""
-
-    format: str
-    env: Mapping[str, str]
-    workspace: Path
-    conversation: str | None = None
-    """None: the newest of the workspace."""
-
-
-def cursor_of(fleet: Fleet, agent: str) -> TranscriptPlace:
-    """By the agent's record, which may differ from its declaration; without a record, by the declaration."""
-    record = recorded(fleet).get(agent)
-    name = record.backend if record else fleet.agents[agent].backend
-    backend = fleet.backends.get(name) or fleet.profile(agent)
-    declared = agent in fleet.agents
-    env = variables_of(fleet, agent, backend, os.environ) if declared else dict(os.environ)
-    workspace = Path(record.workspace) if record else fleet.resolve(fleet.agents[agent].dir)
-    known = record.conversation if record else None
-    reader = READERS.get(backend.transcript or "")
-    is_there = known is not None and reader is not None and reader.locate(env, workspace, known) is not None
-    return TranscriptPlace(backend.transcript or name, env, workspace, known if is_there else None)
 
 
 def recorded(fleet: Fleet) -> Mapping[str, AgentRecord]:
@@ -72,8 +45,8 @@ def run(options: argparse.Namespace) -> int:
     if options.agent not in agents:
         hint = did_you_mean(options.agent, agents)
         raise MusterError(f"there is no agent {plain(options.agent)!r}; {hint}there are: {', '.join(agents) or 'none'}")
-    place = cursor_of(fleet, options.agent)
-    path, conversation = find(options.agent, place, options.conversation)
+    place = TranscriptPlace.of(fleet, options.agent, recorded(fleet).get(options.agent))
+    path, conversation = place.find(options.conversation)
     entries = last_turns(READERS[place.format].entries(path, conversation), options.last)
     if options.json:
         for entry in entries:
@@ -86,25 +59,6 @@ def run(options: argparse.Namespace) -> int:
     for line in render(entries, paint, width=width, full=options.full):
         print(line)
     return 0
-
-
-def find(agent: str, place: TranscriptPlace, wanted: str | None) -> tuple[Path, str]:
-    """The file and the conversation in it. Raises a sentence about what was looked for."""
-    reader = READERS.get(place.format)
-    if reader is None:
-        raise MusterError(
-            f"{agent} runs {place.format}, of which no transcripts are known; known: {', '.join(READERS)}"
-        )
-    wanted = wanted or place.conversation
-    path = reader.locate(place.env, place.workspace, wanted)
-    conversation = wanted or (reader.conversation_in(path, place.workspace) if path else None)
-    if path is None or conversation is None:
-        what = f"conversation {plain(wanted)!r}" if wanted else f"conversation in {place.workspace}"
-        raise MusterError(
-            f"{place.format} has no {what} for {agent}: it begins with the first prompt;"
-            f" muster logs {agent} shows the screen"
-        )
-    return path, conversation
 
 
 def last_turns(entries: Iterable[TranscriptEntry], count: int | None) -> Iterator[TranscriptEntry]:

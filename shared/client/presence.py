@@ -24,13 +24,13 @@ class PresenceReport:
     services: dict[str, ServiceState] = field(default_factory=dict)
     service_times: dict[str, float] = field(default_factory=dict)
 
-    def take(self, message: MessageArrived, prefix: str) -> bool:
+    def take(self, topic: str, payload: bytes, prefix: str) -> bool:
         """Take a service's state; False if the message is something else."""
-        located = locate(message.topic, prefix)
+        located = locate(topic, prefix)
         if located is None or located[1] is not SERVICE_STATE:
             return False
         try:
-            envelope = SERVICE_STATE.read(message.payload)
+            envelope = SERVICE_STATE.read(payload)
         except MalformedDocument:
             return True
         self.services[envelope.data.service] = envelope.data
@@ -65,7 +65,7 @@ class PresenceQuery:
                     look = PresenceReport()
                     deadline = time.monotonic() + timeout_s
                 elif isinstance(item, MessageArrived) and look is not None:
-                    look.take(item, self._prefix)
+                    look.take(item.topic, item.payload, self._prefix)
                     deadline = min(deadline, time.monotonic() + SETTLED_S)
             if look is not None and services and set(services) <= look.services.keys():
                 break

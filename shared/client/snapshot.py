@@ -240,7 +240,7 @@ class FleetWatch:
             case MessageArrived():
                 self._bus.acknowledge([item])
                 if self._heard is not None:
-                    self._heard.take(item, self._prefix)
+                    self._heard.take(item.topic, item.payload, self._prefix)
             case _:
                 self._on_item(item)
                 return isinstance(item, LookRequest)

@@ -1,10 +1,12 @@
 """Reads an agent's screen and terminal title by the rules of its backend. Pure.
 
-`read_screen` finds what matters for typing, `read_signs` and `read_title` what the agent is doing.
+`read_screen` finds what matters for typing, `read_signs` and `read_title` what the agent is doing, `grid` and
+`current_line` what people are shown of it.
 """
 
 from shared.screen.box import compiled, holds, shows_placeholder
-from shared.screen.look import ScreenReading, read_screen
+from shared.screen.grid import grid
+from shared.screen.look import ScreenReading, current_line, read_screen
 from shared.screen.signs import (
     ScreenActivity,
     fits_title,
@@ -20,7 +22,9 @@ __all__ = [
     "ScreenActivity",
     "ScreenReading",
     "compiled",
+    "current_line",
     "fits_title",
+    "grid",
     "holds",
     "read_screen",
     "read_signs",

@@ -58,6 +58,11 @@ class ScreenLook:
         """The screen from the start of a match on."""
         return self._plain[place.start() :]
 
+    @property
+    def above_box(self) -> str:
+        """What stands above the input box and its hints; without a box, everything."""
+        return self._plain[: self._top_of_box]
+
     @cached_property
     def signs(self) -> dict[str, Sign]:
         """The sign rules for this version."""
@@ -216,6 +221,24 @@ def _filled(keys: list[str], place: re.Match[str]) -> tuple[str, ...]:
     groups = {name: found for name, found in place.groupdict().items() if found}
     filled = tuple(PLACEHOLDER.sub(lambda each: groups.get(each[1], ""), key) for key in keys)
     return filled if all(re.fullmatch(KEY_NAME, key) for key in filled) else ()
+
+
+FRAME = re.compile(r"^[\s\u2500-\u259f]+|[\s\u2500-\u259f]+$")
+
+
+def current_line(backend: Backend, screen: str) -> str:
+    """The last line of a screen that the agent wrote: above its input box and hints, or the question of a dialog."""
+    look = ScreenLook(backend.screen, screen, None)
+    if look.dialog is not None:
+        rows = look.from_there(look.dialog[1]).split("\n")
+        asked = [row for row in rows if row.rstrip().endswith("?")]
+        return _bare_line([*rows[:1], *asked])
+    return _bare_line(look.above_box.split("\n"))
+
+
+def _bare_line(rows: list[str]) -> str:
+    bare = [FRAME.sub("", row) for row in rows]
+    return next((row for row in reversed(bare) if any(map(str.isalnum, row))), "")
 
 
 def read_screen(backend: Backend, screen: str, version: str | None = None) -> ScreenReading:

@@ -19,13 +19,13 @@ HOME_OF_SCHEMA = ("check-jsonschema", "0.39.0", "14ce5c94871c551268ea948ffe21e9f
 """A package that carries the schema of the Compose Specification."""
 
 ENVIRONMENT = {"MUSTER_FLEET_DIR": "/srv/fleet", "MUSTER_UID": "1000", "MUSTER_GID": "1001", "HOME": "/home/ada"}
-NEED_TMUX = ("spawner", "reconciler", "monitor")
+NEED_TMUX = ("spawner", "reconciler", "monitor", "board")
 
 COMPOSE = load(ENVIRONMENT)
 ALL: dict[str, dict[str, Any]] = COMPOSE["services"]
-EXPECTED = ("prepare", "broker", *SERVICES, "board")
+EXPECTED = ("prepare", "broker", *SERVICES)
 RUNNING = tuple(name for name in SERVICES if name in ALL)
-OURS = tuple(name for name in ("prepare", *SERVICES, "board") if name in ALL)
+OURS = tuple(name for name in ("prepare", *SERVICES) if name in ALL)
 """Of what is there: one test alone tells what is missing."""
 
 each_service = pytest.mark.parametrize("name", ALL)
@@ -118,7 +118,7 @@ def test_nobody_is_root_or_has_more_than_needed(name: str) -> None:
 def test_ports_are_published_on_loopback_only(name: str) -> None:
     for port in ALL[name].get("ports", ()):
         assert re.fullmatch(r"127\.0\.0\.1:(\d+):\1", port)
-    assert bool(ALL[name].get("ports")) == (name == "broker")
+    assert bool(ALL[name].get("ports")) == (name in ("broker", "board"))
 
 
 @each_service
@@ -158,11 +158,10 @@ def test_the_broker_sees_only_its_own_files() -> None:
     assert ALL["broker"]["command"][-1].startswith("/srv/fleet/.muster/broker/")
 
 
-def test_the_board_can_write_nothing() -> None:
-    assert ALL["board"]["profiles"] == ["board"]
-    assert all(mount["read_only"] for mount in mounts("board").values())
-    assert "pid" not in ALL["board"]
-    assert [name for name in ALL if "profiles" in ALL[name]] == ["board"]
+def test_the_board_is_published_at_the_port_that_it_listens_on() -> None:
+    port = options(ALL["board"]["command"])["--published-port"]
+    assert ALL["board"]["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert not [name for name in ALL if "profiles" in ALL[name]]
 
 
 def test_services_tell_pids_and_topics_of_the_host() -> None:
@@ -175,7 +174,7 @@ def test_all_agree_on_where_the_broker_is() -> None:
     assert options(ALL["prepare"]["command"])["--listen"] == "0.0.0.0"  # noqa: S104  inside its own network
     assert ALL["broker"]["ports"] == [f"127.0.0.1:{port}:{port}"]
     assert f"-p {port} " in ALL["broker"]["healthcheck"]["test"][1]
-    for name in (*RUNNING, "board"):
+    for name in RUNNING:
         assert ALL[name]["environment"][BROKER_URL] == f"mqtt://broker:{port}"
 
 

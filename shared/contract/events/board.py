@@ -10,17 +10,21 @@ from pydantic import AwareDatetime, Field
 from shared.contract.envelope import Event, Tone, Urgency
 from shared.contract.ids import Id
 
+MUSTER = "muster"
+"""The author of what no person says."""
+
 
 class CardEvent(Event):
     """A comment on a card."""
 
     card: Id
     number: int = Field(ge=1, description="Counts the comments on this card.")
+    at: AwareDatetime = Field(description="When it happened.")
     by: str = Field(description="Who says it: `muster`, or a person.")
     text: str
 
     def sentence(self) -> str:
-        return self.text if self.by == "muster" else f"{self.by}: {self.text}"
+        return self.text if self.by == MUSTER else f"{self.by}: {self.text}"
 
 
 class CardObserved(CardEvent):

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,6 +155,16 @@ class Journal:
             ).fetchall()
         return [JournalEntry(*row) for row in reversed(rows)]
 
+    def newest_on(self, topics: Sequence[str], limit: int, scanned: int) -> list[JournalEntry]:
+        """The newest events on these topics, newest first, among each source's last `scanned` events."""
+        query = (
+            "SELECT event.source, event.seq, at, topic, payload FROM source JOIN event ON event.source = source.name"
+            " AND event.seq > source.seq - ? WHERE topic IN (SELECT value FROM json_each(?))"
+            " ORDER BY at DESC, event.seq DESC LIMIT ?"
+        )
+        with self.database.reading() as connection:
+            return [JournalEntry(*row) for row in connection.execute(query, (scanned, json.dumps(topics), limit))]
+
     def seq_before(self, at: float) -> int:
         """The number of this service's last event before a time."""
         return int(self._one("SELECT coalesce(max(seq), 0) FROM event WHERE source = ? AND at < ?", self.service, at))
@@ -205,6 +215,12 @@ class Journal:
         """All memory values of this service, or of another one, by key."""
         with self.database.reading() as connection:
             rows = connection.execute("SELECT key, value FROM memory WHERE owner = ?", (of or self.service,))
+            return {key: json.loads(value) for key, value in rows}
+
+    def memory_under(self, key: str) -> Mapping[str, Any]:
+        """The memory value of this service under one key, by its key; empty if there is none."""
+        with self.database.reading() as connection:
+            rows = connection.execute("SELECT key, value FROM memory WHERE owner = ? AND key = ?", (self.service, key))
             return {key: json.loads(value) for key, value in rows}
 
     def effects(self) -> list[Effect]:

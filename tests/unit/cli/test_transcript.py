@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from services.cli import transcript
 from services.cli.fleet_option import open_fleet
-from services.cli.transcript import cursor_of, last_turns, one_line, render, wrapped
+from services.cli.transcript import last_turns, one_line, render, wrapped
 from services.cli.words import Paint
 from shared.agents.transcript import Speaker, TranscriptEntry
+from shared.client.transcript_place import TranscriptPlace
 from shared.errors import MusterError
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "transcripts"
@@ -126,7 +127,7 @@ def test_what_does_not_exist_is_reported_in_a_sentence(words: list[str], says: s
 def test_transcripts_are_looked_for_by_the_agents_own_environment(fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/somebody/else")
     monkeypatch.setenv("CODEX_HOME", "/from/outside")
-    there = cursor_of(open_fleet(argparse.Namespace(fleet=str(fleet))), "a-codex")
+    there = TranscriptPlace.of(open_fleet(argparse.Namespace(fleet=str(fleet))), "a-codex", None)
     assert there.env["HOME"] == str(fleet.parent)
     assert there.env["CODEX_HOME"] == "/from/outside"
     assert (there.format, there.workspace) == ("codex", Path("/srv/app/ws"))

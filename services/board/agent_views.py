@@ -1,0 +1,136 @@
+"""What the page shows of one agent when it is asked: comments, timeline, evidence, transcript, record."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any
+
+from registry import AgentRecord
+from services.board.documents import comment_document
+from services.board.memory import COMMENTS
+from services.board.page_commands import PageCommands
+from shared.agents.transcript import READERS, TranscriptEntry
+from shared.client.transcript_place import TranscriptPlace
+from shared.contract.commands import Explain
+from shared.contract.topics import AGENT_ACTIVITY, AGENT_DRIFT, AGENT_LIFECYCLE, CARD_COMMENT, MalformedDocument, locate
+from shared.errors import MusterError
+from shared.fleet import Fleet
+from shared.messaging.journal import Journal, JournalEntry
+from shared.runtime.memory import Memory
+
+TIMELINE = (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_ACTIVITY, CARD_COMMENT)
+MOST_ENTRIES = 300
+SCANNED_PER_SERVICE = 20_000
+"""How many of a service's newest events are looked through for those of one agent."""
+MOST_TRANSCRIPT_BYTES = 32 * 1024 * 1024
+TRANSCRIPT_ENTRIES, TRANSCRIPT_CHARACTERS = 100, 4000
+EXPLAINED_WITHIN_S = 8.0
+
+
+class AgentViews:
+    """Answers questions about agents. For any thread; each answer opens what it needs."""
+
+    def __init__(
+        self,
+        fleet: Callable[[], Fleet],
+        records: Callable[[], Mapping[str, AgentRecord]],
+        commands: PageCommands,
+    ) -> None:
+        self._fleet, self._records, self._commands = fleet, records, commands
+
+    def about(self, agent: str, what: str) -> dict[str, Any] | None:
+        """The answer; None if there is no such agent or question."""
+        fleet, record = self._fleet(), self._records().get(agent)
+        if record is None and agent not in fleet.agents:
+            return None
+        match what:
+            case "comments":
+                return {"comments": self._comments(fleet, agent)}
+            case "timeline":
+                return {"entries": self._timeline(fleet, agent)}
+            case "evidence":
+                return self._evidence(agent)
+            case "transcript":
+                return _transcript(fleet, agent, record)
+            case "record":
+                return {"record": record.model_dump(mode="json") if record else None, "attach": _attach(fleet, record)}
+        return None
+
+    def _comments(self, fleet: Fleet, agent: str) -> list[dict[str, Any]]:
+        with closing(Journal(fleet.journal, "board")) as journal:
+            found = Memory(journal.memory_under(COMMENTS.key(agent))).find(COMMENTS, agent)
+        return [comment_document(agent, each) for each in found.comments] if found is not None else []
+
+    def _timeline(self, fleet: Fleet, agent: str) -> list[dict[str, Any]]:
+        """The newest events of an agent, newest first."""
+        topics = [row.name(fleet.space, **{row.ids[0]: agent}) for row in TIMELINE]
+        with closing(Journal(fleet.journal, "board")) as journal:
+            entries = journal.newest_on(topics, MOST_ENTRIES, SCANNED_PER_SERVICE)
+        return [shown for entry in entries if (shown := _shown(entry, fleet.space.prefix)) is not None]
+
+    def _evidence(self, agent: str) -> dict[str, Any]:
+        """What `muster explain` says."""
+        command_id = self._commands.start(Explain(agent=agent), "the page")
+        deadline = time.monotonic() + EXPLAINED_WITHIN_S
+        while (reply := self._commands.reply(command_id)) is None:
+            if time.monotonic() > deadline:
+                return {"said": "the monitor gives no answer; `muster status` tells whether it runs", "found": None}
+            time.sleep(0.05)
+        return {"said": "" if reply.ok else reply.said, "found": reply.result if reply.ok else None}
+
+
+def _shown(entry: JournalEntry, prefix: str) -> dict[str, Any] | None:
+    located = locate(entry.topic, prefix)
+    if located is None:
+        return None
+    try:
+        envelope = located[1].read(entry.payload)
+    except MalformedDocument:
+        return None
+    event = envelope.data
+    return {
+        "time": envelope.time.isoformat(),
+        "family": located[1].family,
+        "kind": event.word(),
+        "tone": getattr(event, "tells", event.tone).value,
+        "text": event.sentence(),
+    }
+
+
+def _transcript(fleet: Fleet, agent: str, record: AgentRecord | None) -> dict[str, Any]:
+    """The end of its conversation; `said` tells why there is none."""
+    nothing = {"path": "", "conversation": "", "entries": []}
+    try:
+        place = TranscriptPlace.of(fleet, agent, record)
+        path, conversation = place.find()
+        size = path.stat().st_size
+    except (MusterError, OSError) as error:
+        return {**nothing, "said": str(error)}
+    if size > MOST_TRANSCRIPT_BYTES:
+        said = f"its transcript has {size >> 20} MB, too much for this page; run: muster transcript {agent} --last 5"
+        return {**nothing, "path": str(path), "said": said}
+    last = deque(READERS[place.format].entries(path, conversation), maxlen=TRANSCRIPT_ENTRIES)
+    return {"said": "", "path": str(path), "conversation": conversation, "entries": [_entry(each) for each in last]}
+
+
+def _entry(entry: TranscriptEntry) -> dict[str, Any]:
+    text = entry.text
+    if len(text) > TRANSCRIPT_CHARACTERS:
+        text = f"{text[:TRANSCRIPT_CHARACTERS]}… ({len(text) - TRANSCRIPT_CHARACTERS} more characters)"
+    return {
+        "who": entry.who.value,
+        "text": text,
+        "time": entry.time.isoformat() if entry.time is not None else None,
+        "tool": entry.tool,
+        "failed": entry.failed,
+    }
+
+
+def _attach(fleet: Fleet, record: AgentRecord | None) -> str:
+    """The command that shows an agent's own terminal; empty while it has none."""
+    if record is None or not record.is_running or not record.session:
+        return ""
+    socket = fleet.declared.tmux.socket
+    server = "" if socket == "default" else f" -S {socket}" if "/" in socket else f" -L {socket}"
+    return f"tmux{server} attach -t '={record.session}'"

@@ -1,0 +1,43 @@
+// A card answers four questions in four lines: who, what and for how long, its current line, where.
+import { useComputed } from "@preact/signals";
+import { Ticking, now, since } from "./clock.js";
+import { html } from "./html.js";
+import { address, route } from "./route.js";
+import { agents, columnName } from "./state.js";
+import { unread } from "./unread.js";
+import { age, dotted, limitText, span } from "./words.js";
+
+// These change their line all the time: they keep the room for it, so that nothing below them jumps.
+const LIVELY = new Set(["working", "waiting", "starting"]);
+
+export function Card({ name }) {
+  const { card: { value: card }, line } = agents.get(name);
+  // Computed, so that a card renders again only when its own answer changes.
+  const news = useComputed(() => unread(agents.get(name)?.card.value)).value;
+  const open = useComputed(() => route.value?.name === name).value;
+  return html`<a class="card" href=${address(name)} data-card=${name} data-status=${card.column} data-monitoring=${card.monitoring} aria-current=${open ? "true" : undefined}
+      aria-label=${`${name}, ${columnName(card.column).toLowerCase()}: ${card.headline}${news ? `, ${news} unread` : ""}`}>
+    <div class="who"><b>${name}</b><span class="role">${card.role}</span><${Ticking} class="age" text=${() => age(since(card.since))} /></div>
+    <${Headline} card=${card} />
+    ${card.monitoring ? html`<${Line} line=${line} lively=${LIVELY.has(card.column)} />` : html`<${NotMonitored} card=${card} />`}
+    <div class="where"><span>${dotted(card.backend, card.model, card.branch)}</span>${news > 0 && html`<span class="unread" title=${`${news} unread`}>${news}</span>`}</div>
+  </a>`;
+}
+
+function Headline({ card }) {
+  if (card.column === "limited" && (card.resumes || card.limit_resets)) {
+    return html`<${Ticking} class="headline" title=${card.reason} text=${() => limitText(card, now())} />`;
+  }
+  return html`<div class="headline" title=${card.reason}>${card.headline}</div>`;
+}
+
+/** Apart from the card, since it changes most: only this node renders then. */
+function Line({ line, lively }) {
+  if (!line.value && !lively) return null;
+  return html`<div class="line">${line.value}</div>`;
+}
+
+function NotMonitored({ card }) {
+  const text = () => dotted("not monitored", `stopped${card.stopped_by ? ` by ${card.stopped_by}` : ""}${card.stopped_at ? ` ${span(since(card.stopped_at))} ago` : ""}`);
+  return html`<${Ticking} class="not-monitored" text=${text} />`;
+}

@@ -1,0 +1,97 @@
+// Commands and what became of them. Each is sent from a place on the page, and its outcome is shown there.
+import { signal } from "@preact/signals";
+import { announce } from "./announcer.js";
+import { ask, onMessage } from "./connection.js";
+import { now } from "./clock.js";
+
+const KEPT = 60;
+const FINAL = new Set(["done", "refused", "lost"]);
+
+/**
+ * The latest outcome per place. `state` is that of the command message; "sent" also while it is on its way.
+ * @type {import("@preact/signals").Signal<Map<string, {id: string, verb: string, agent: string, label: string, state: string, said: string, at: number}>>}
+ */
+export const outcomes = signal(new Map());
+/** Open while the page offers to unlock; holds the reason. */
+export const unlocking = signal(null);
+
+const placeOfId = new Map();
+const early = new Map();   // messages can overtake the answer to the POST
+
+export const isFinal = (outcome) => FINAL.has(outcome.state);
+export const offerUnlock = (reason = "") => { unlocking.value = reason; };
+
+/** Sends a command. Returns whether the server took it. */
+export async function send(place, label, command) {
+  show(place, { ...command, label, id: "", state: "sent", said: "", at: now() });
+  const { status, data } = await ask("/api/commands", command);
+  if (status === 202) {
+    placeOfId.set(data.id, place);
+    trim(placeOfId);
+    update(place, { id: data.id });
+    if (early.has(data.id)) take(early.get(data.id));
+    return true;
+  }
+  const locked = status === 403 && data.code === "locked";
+  update(place, { state: "refused", said: locked ? "this page only looks; unlock it, then ask again" : data.said ?? "the server refused it" });
+  if (locked) offerUnlock("That needs an unlocked page.");
+  return false;
+}
+
+export function clearOutcome(place) {
+  const kept = new Map(outcomes.value);
+  kept.delete(place);
+  outcomes.value = kept;
+}
+
+function show(place, outcome) {
+  const kept = new Map(outcomes.value);
+  kept.delete(place);
+  kept.set(place, outcome);
+  trim(kept);
+  outcomes.value = kept;
+}
+
+function update(place, change) {
+  const outcome = outcomes.value.get(place);
+  if (!outcome) return;
+  const changed = { ...outcome, ...change, at: now() };
+  show(place, changed);
+  if (isFinal(changed)) announce(`${changed.label}, ${changed.agent}: ${outcomeText(changed)}`);
+}
+
+function take(message) {
+  const place = placeOfId.get(message.id);
+  if (!place) {
+    early.set(message.id, message);
+    trim(early);
+    return;
+  }
+  early.delete(message.id);
+  if (outcomes.value.get(place)?.id === message.id) update(place, { state: message.state, said: message.said ?? "" });
+}
+
+function trim(map) {
+  while (map.size > KEPT) map.delete(map.keys().next().value);
+}
+
+/** After a gap in the stream: asks for the commands that were still under way. */
+async function catchUp() {
+  for (const outcome of outcomes.value.values()) {
+    if (!outcome.id || isFinal(outcome)) continue;
+    const { status, data } = await ask(`/api/commands/${encodeURIComponent(outcome.id)}`);
+    if (status === 200) take({ ...data, id: outcome.id });
+  }
+}
+
+const WORDS = { sent: "sent", waiting: "waits", done: "done", refused: "refused", lost: "no answer" };
+const MARKS = { sent: "…", waiting: "…", done: "✓", refused: "✕", lost: "?" };
+
+export const outcomeMark = (outcome) => MARKS[outcome.state] ?? "…";
+export function outcomeText(outcome) {
+  const word = WORDS[outcome.state] ?? outcome.state;
+  return outcome.said ? `${word}: ${outcome.said}` : word;
+}
+
+onMessage("command", take);
+onMessage("open", catchUp);

@@ -1,0 +1,23 @@
+// A modal window: the browser's own, which traps the focus, closes on Escape and gives the focus back.
+import { useEffect, useRef } from "preact/hooks";
+import { html } from "./html.js";
+
+export function Dialog({ title, onClose, children }) {
+  const element = useRef();
+  useEffect(() => {
+    const dialog = element.current;
+    const before = document.activeElement;
+    dialog.showModal();
+    return () => {
+      dialog.close();
+      before?.focus?.();
+    };
+  }, []);
+  const closeOnBackdrop = (event) => { if (event.target === element.current) onClose(); };
+  return html`<dialog ref=${element} aria-label=${title} onCancel=${(event) => { event.preventDefault(); onClose(); }} onClick=${closeOnBackdrop}>
+    <div class="dialog-body">
+      <div class="dialog-head"><h2>${title}</h2><button class="plain" aria-label="Close" onClick=${onClose}><kbd aria-hidden="true">esc</kbd></button></div>
+      ${children}
+    </div>
+  </dialog>`;
+}

@@ -1,0 +1,36 @@
+// What is broken, in words: one quiet line under the bar that goes away by itself.
+import { computed, signal } from "@preact/signals";
+import { html } from "./html.js";
+import { fleet, offline } from "./state.js";
+
+/** A sentence about the last link, for a while. */
+export const linkSaid = signal("");
+
+export const notices = computed(() => {
+  const found = [];
+  if (offline.value) found.push({ about: "offline", text: offline.value });
+  if (linkSaid.value) found.push({ about: "link", text: linkSaid.value });
+  const known = fleet.value;
+  if (!known) return found;
+  if (!known.broker.up) found.push({ about: "broker", text: `Broker ${known.broker.said}` });
+  if (!known.tmux.up) found.push({ about: "tmux", text: `tmux: ${known.tmux.said}` });
+  for (const service of troubledServices(known)) found.push({ about: "service", text: `${service.name} ${service.said || `is ${service.status}`}` });
+  for (const fault of known.faults) found.push({ about: "fleet", text: fault });
+  return found;
+});
+
+/** The notices on the page: they follow `notices` when nothing is held. */
+export const shownNotices = signal([]);
+
+/** Services worth a name. Without a broker all are alone: that is one fact, and the broker's line tells it. */
+export function troubledServices({ broker, services }) {
+  return services.filter(({ status }) => status !== "online" && !(status === "alone" && !broker.up));
+}
+
+export function Notices() {
+  const shown = shownNotices.value;
+  if (!shown.length) return null;
+  return html`<div class="notices" role="status">
+    ${shown.map(({ about, text }) => html`<p key=${about + text} data-notice=${about} title=${text}>${text}</p>`)}
+  </div>`;
+}

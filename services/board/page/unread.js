@@ -1,0 +1,21 @@
+// How many of a card's notable comments were not seen yet. What was seen is remembered per card.
+import { signal } from "@preact/signals";
+
+const KEY = "muster-seen";
+const seen = signal(remembered());
+
+function remembered() {
+  try {
+    return JSON.parse(localStorage.getItem(KEY)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+export const unread = (card) => card ? Math.max(0, card.notable - (seen.value[card.card] ?? 0)) : 0;
+
+export function markSeen(card) {
+  if (seen.peek()[card.card] === card.notable) return;
+  seen.value = { ...seen.peek(), [card.card]: card.notable };
+  localStorage.setItem(KEY, JSON.stringify(seen.value));
+}

@@ -1,0 +1,55 @@
+"""Where an agent's transcript is: the file that the agent's own program keeps."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from registry import AgentRecord
+from shared.agents.transcript import READERS
+from shared.errors import MusterError
+from shared.fleet import Fleet
+from shared.fleet.launch_needs import variables_of
+
+
+@dataclass(frozen=True)
+class TranscriptPlace:
+    """What is needed to find an agent's transcript."""
+
+    agent: str
+    format: str
+    env: Mapping[str, str]
+    workspace: Path
+    conversation: str | None = None
+    """None: the newest of the workspace."""
+
+    @classmethod
+    def of(cls, fleet: Fleet, agent: str, record: AgentRecord | None) -> "TranscriptPlace":
+        """By the agent's record, which may differ from its declaration; without a record, by the declaration."""
+        name = record.backend if record else fleet.agents[agent].backend
+        backend = fleet.backends.get(name) or fleet.profile(agent)
+        declared = agent in fleet.agents
+        env = variables_of(fleet, agent, backend, os.environ) if declared else dict(os.environ)
+        workspace = Path(record.workspace) if record else fleet.resolve(fleet.agents[agent].dir)
+        known = record.conversation if record else None
+        reader = READERS.get(backend.transcript or "")
+        is_there = known is not None and reader is not None and reader.locate(env, workspace, known) is not None
+        return cls(agent, backend.transcript or name, env, workspace, known if is_there else None)
+
+    def find(self, wanted: str | None = None) -> tuple[Path, str]:
+        """The file and the conversation in it. Raises a sentence about what was looked for."""
+        reader = READERS.get(self.format)
+        if reader is None:
+            raise MusterError(
+                f"{self.agent} runs {self.format}, of which no transcripts are known; known: {', '.join(READERS)}"
+            )
+        wanted = wanted or self.conversation
+        path = reader.locate(self.env, self.workspace, wanted)
+        conversation = wanted or (reader.conversation_in(path, self.workspace) if path else None)
+        if path is None or conversation is None:
+            what = f"conversation {wanted!r}" if wanted else f"conversation in {self.workspace}"
+            raise MusterError(
+                f"{self.format} has no {what} for {self.agent}: it begins with the first prompt;"
+                f" muster logs {self.agent} shows the screen"
+            )
+        return path, conversation
