@@ -1,8 +1,8 @@
 """Who may use the board's page: where it runs, one-time links into it, and the sessions that these open.
 
-All of it is files in `<home>/board/`, which only the owner of the fleet reads. `muster board` writes links, the board takes
-them; either may end everything. Of a token only its SHA-256 is stored: the files open nothing. One file lock is held for
-each change, so that no session outlives a `revoke` that came in between.
+All of it is files in `<home>/board/`, which only the owner of the fleet reads. `muster board` writes links, the board
+takes them; either may end everything. Of a token only its SHA-256 is stored: the files open nothing. One file lock is
+held for each change, so that no session outlives a `revoke` that came in between.
 """
 
 import contextlib
@@ -240,8 +240,8 @@ class BoardAccess:
         found = None
         for session in self._sessions():
             right_token = hmac.compare_digest(session.token_digest, token_digest)
-            right_id = any([hmac.compare_digest(session.id_digest, each) for each in digests])
-            found = session if right_token and right_id else found
+            right_ids = sum(hmac.compare_digest(session.id_digest, each) for each in digests)
+            found = session if right_token and right_ids else found
         return found
 
     def current(self, session: BoardSession) -> BoardSession | None:

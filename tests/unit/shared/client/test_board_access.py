@@ -214,6 +214,7 @@ def test_a_grant_lasts_from_the_last_action_and_not_for_ever(access: BoardAccess
         extended = access.extend(session)
         assert extended is not None
         assert extended.may_act(now.time)
+    assert extended is not None
     assert extended.acts_until == began + GRANT_LASTS_AT_MOST_S
     now.time = began + GRANT_LASTS_AT_MOST_S
     assert not extended.may_act(now.time)

@@ -1,0 +1,1 @@
+"""The web server of the board: who may talk to it, what it answers, and the streams of open pages."""

@@ -1,0 +1,231 @@
+"""The board's addresses: what each request gets. `access` has checked it before."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from services.board.web.access import LOGIN, TOKEN_HEADER, AccessGate, PageOrigins, RateLimit, only, session_of
+from services.board.web.answers import RequestRefused, answer, read_object, refusal
+from services.board.web.command_ledger import CommandLedger
+from services.board.web.page_files import PageFiles
+from services.board.web.source import PageSource
+from services.board.web.stream import PageStream, StreamHub
+from services.board.web.work_lanes import ORDERS, QUESTIONS, WorkLanes
+from shared.client.board_access import BoardAccess, BoardSession
+from shared.contract.ids import is_id
+from shared.errors import MusterError
+from shared.fleet import Fleet
+from shared.system.log import Log
+from shared.version import __version__
+
+ARGUMENTS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "approve": (frozenset({"agent", "fingerprint"}), frozenset()),
+    "deny": (frozenset({"agent", "fingerprint"}), frozenset()),
+    "answer": (frozenset({"agent", "key", "fingerprint"}), frozenset()),
+    "send": (frozenset({"agent", "text"}), frozenset({"when"})),
+    "interrupt": (frozenset({"agent"}), frozenset()),
+    "stop": (frozenset({"agent"}), frozenset()),
+    "restart": (frozenset({"agent"}), frozenset()),
+    "resume": (frozenset({"agent"}), frozenset()),
+    "spawn": (frozenset({"agent"}), frozenset()),
+    "comment": (frozenset({"agent", "text"}), frozenset()),
+}
+"""The verbs that a page may send: the arguments that each needs, and those that it may have. All are texts."""
+TOPICS_OF_AN_AGENT = ("comments", "timeline", "evidence", "transcript", "record")
+LOGINS_A_MINUTE = 10
+COMMANDS_A_SECOND = 20
+
+
+class BoardApp:
+    """The ASGI application `asgi`, and what it takes to end it."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        source: PageSource,
+        files: PageFiles,
+        access: BoardAccess,
+        origins: PageOrigins,
+        log: Log,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._fleet, self._source, self._files, self._access = fleet, source, files, access
+        self._origins, self._log, self._clock = origins, log, clock
+        self._lanes, self._ledger = WorkLanes(log), CommandLedger()
+        self._logins, self._commands = RateLimit(LOGINS_A_MINUTE, 60.0), RateLimit(COMMANDS_A_SECOND, 1.0)
+        self._hub = StreamHub(source, access, self._lanes, self._ledger, self._described, log)
+        routes = [
+            *(Route(path, self._file) for path in files.files),
+            Route(LOGIN, self._log_in, methods=["POST"]),
+            Route("/api/lock", self._lock, methods=["POST"]),
+            Route("/api/logout", self._log_out, methods=["POST"]),
+            Route("/api/session", self._session),
+            Route("/api/stream", self._stream),
+            Route("/api/commands", self._command, methods=["POST"]),
+            Route("/api/commands/{id}", self._progress),
+            Route("/api/agents/{name}/{what}", self._about),
+            Route("/api/day", self._day),
+        ]
+        app = Starlette(routes=routes, exception_handlers={HTTPException: _not_found, MusterError: _failed})
+        app.router.redirect_slashes = False
+        self.asgi: ASGIApp = AccessGate(app, origins, access, log)
+
+    def end(self) -> None:
+        """End all streams, and take no more work. From the web server's loop."""
+        self._hub.end_all()
+        self._lanes.close()
+
+    async def _file(self, request: Request) -> Response:
+        found = self._files.files[request.scope["path"]]
+        return Response(found.content, media_type=None, headers={"content-type": found.content_type})
+
+    # --- the session ---
+
+    async def _log_in(self, request: Request) -> Response:
+        if not self._logins.allows():
+            raise RequestRefused(429, "too many tries to log in; wait a minute")
+        token = (await read_object(request)).get("token")
+        if not isinstance(token, str):
+            raise RequestRefused(400, "the login needs a `token`")
+        browser = session_of(request, self._origins, self._access)
+        found = await self._lanes.run(ORDERS, lambda: self._access.log_in(token, browser))
+        if found is None:
+            raise RequestRefused(401, "this link was used already or is too old; run `muster board` for a new one")
+        secrets, session = found
+        self._hub.wake_all()
+        host = only(request, "host")
+        said = {"token": secrets.token if secrets else only(request, TOKEN_HEADER), "session": self._described(session)}
+        return answer(said, headers={"set-cookie": self._origins.cookie(host, secrets.id)} if secrets else None)
+
+    async def _lock(self, request: Request) -> Response:
+        session = await self._lanes.run(ORDERS, lambda: self._access.lock(_session_in(request)))
+        self._hub.wake_all()
+        return answer(self._described(session or _session_in(request)))
+
+    async def _log_out(self, request: Request) -> Response:
+        await self._lanes.run(ORDERS, lambda: self._access.close(_session_in(request)))
+        self._hub.wake_all()
+        return answer({}, headers={"set-cookie": self._origins.cookie(only(request, "host"), "")})
+
+    async def _session(self, request: Request) -> Response:
+        return answer(self._described(_session_in(request)))
+
+    def _described(self, session: BoardSession) -> dict[str, Any]:
+        may_act = session.may_act(self._clock())
+        return {
+            "fleet": self._fleet.path.parent.name,
+            "host": self._fleet.space.host,
+            "user": session.user,
+            "may_act": may_act,
+            "acts_until": _iso(session.acts_until) if may_act else None,
+            "expires": _iso(session.expires),
+            "version": __version__,
+        }
+
+    async def _stream(self, request: Request) -> PageStream:
+        agent = request.query_params.get("agent")
+        if agent is not None and not is_id(agent):
+            raise RequestRefused(400, "`agent` is no agent's name")
+        return PageStream(self._hub, _session_in(request), agent)
+
+    # --- commands ---
+
+    async def _command(self, request: Request) -> Response:
+        verb, arguments = _command_in(await read_object(request))
+        # Asked again now that the whole body is there: the grant may have ended while it came.
+        session = await self._lanes.run(ORDERS, lambda: self._access.extend(_session_in(request)))
+        if session is None:
+            raise RequestRefused(401, "you are not logged in any more; run `muster board`")
+        if not session.may_act(self._clock()):
+            said = "this page only looks; run `muster board --act`, and open or paste its link to unlock actions"
+            raise RequestRefused(403, said, code="locked")
+        if not self._commands.allows():
+            raise RequestRefused(429, "too many commands at once; wait a second")
+        by = f"{session.user} (page)"
+        try:
+            command = await self._lanes.run(ORDERS, lambda: self._source.submit(verb, arguments, by))
+        except RequestRefused:
+            raise
+        except MusterError as error:
+            raise RequestRefused(400, str(error)) from error
+        self._ledger.add(session, command)
+        self._hub.wake_all()
+        return answer({"id": command}, 202)
+
+    async def _progress(self, request: Request) -> Response:
+        command = request.path_params["id"]
+        found = self._source.progress(command) if self._ledger.has(_session_in(request), command) else None
+        if found is None:
+            raise RequestRefused(404, "this page sent no such command, or it was too long ago")
+        return answer(asdict(found))
+
+    # --- questions ---
+
+    async def _about(self, request: Request) -> Response:
+        name, what = request.path_params["name"], request.path_params["what"]
+        if what not in TOPICS_OF_AN_AGENT:
+            raise RequestRefused(404, "the board tells no such thing of an agent")
+        found = await self._lanes.run(QUESTIONS, lambda: self._source.about(name, what)) if is_id(name) else None
+        if found is None:
+            raise RequestRefused(404, "there is no such agent")
+        return answer(found)
+
+    async def _day(self, _: Request) -> Response:
+        return answer(await self._lanes.run(QUESTIONS, self._source.day))
+
+
+def _session_in(request: Request) -> BoardSession:
+    session = request.state.session
+    assert isinstance(session, BoardSession)  # noqa: S101 - `access` sets it for all of /api/ but the login
+    return session
+
+
+def _command_in(document: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """The verb and its arguments. Raises RequestRefused for what no page sends."""
+    verb = document.get("verb")
+    if not isinstance(verb, str) or verb not in ARGUMENTS:
+        raise RequestRefused(400, "pages send no such command")
+    needed, optional = ARGUMENTS[verb]
+    arguments = {name: value for name, value in document.items() if name != "verb" and value is not None}
+    if missing := sorted(needed - arguments.keys()):
+        raise RequestRefused(400, f"{verb} needs {' and '.join(missing)}")
+    if arguments.keys() - needed - optional:
+        raise RequestRefused(400, f"{verb} takes nothing but {', '.join(sorted(needed | optional))}")
+    for name, value in arguments.items():
+        if not isinstance(value, str) or not _can_be_sent(value):
+            raise RequestRefused(400, f"{name} is no text that can be sent")
+    if not is_id(arguments["agent"]):
+        raise RequestRefused(400, "`agent` is no agent's name")
+    return verb, arguments
+
+
+def _can_be_sent(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
+
+
+def _iso(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+async def _not_found(_: Request, error: Exception) -> Response:
+    """What starlette itself refuses: no such address, or not by this method."""
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    said = "this address is not asked in this way" if status == 405 else "there is no such address"
+    return refusal(RequestRefused(status, said))
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    return refusal(error if isinstance(error, RequestRefused) else RequestRefused(503, str(error)))
