@@ -150,8 +150,8 @@ class PageCommands:
                 self._replies[command_id] = reply
                 self._end(command_id, "done" if reply.ok else "refused", reply.said)
                 return True
-            known = self._progress[command_id]
-            if (known.state, known.said) == ("waiting", reply.said):
+            known = self._progress.get(command_id)
+            if known is not None and (known.state, known.said) == ("waiting", reply.said):
                 return self._give_up_followed(command_id, each)
             self._note(command_id, "waiting", reply.said)
             return True
@@ -174,8 +174,9 @@ class PageCommands:
         self._open.pop(command_id, None)
         self._note(command_id, state, said)
         for kept in (self._progress, self._replies):
-            while len(kept) > MOST_KEPT:
-                kept.pop(next(iter(kept)))
+            ended = [each for each in kept if each not in self._open]
+            for each in ended[: max(0, len(kept) - MOST_KEPT)]:
+                kept.pop(each)
 
     def _note(self, command_id: str, state: str, said: str) -> None:
         known = self._progress.get(command_id)

@@ -245,5 +245,7 @@ class Board:
         self._feed.add_comments(comment_document(agent, comment) for agent, comment in comments)
 
 
-def _limits(mirror: MirroredRecords) -> set[tuple[str | None, str | None]]:
-    return {(record.account, record.limit) for record in mirror.records.values() if record.limit}
+def _limits(mirror: MirroredRecords) -> list[tuple[str, str | None, str | None, datetime | None]]:
+    """What the cards of other agents of the same account show of a limit."""
+    found = [(agent, record) for agent, record in mirror.records.items() if record.limit]
+    return [(agent, record.account, record.limit, record.limit_resets) for agent, record in found]
