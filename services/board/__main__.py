@@ -23,8 +23,8 @@ PAGE = Path(__file__).parent / "page"
 def build(context: ServiceContext, options: argparse.Namespace) -> Board:
     feed = BoardFeed()
     commands = PageCommands(context.fleet.journal, context.nudge, context.log)
-    board = Board(context.fleet_file, context.journal, feed, commands)
-    screens = ScreenReader(lambda: context.fleet, board.backend_of, feed, context.log)
+    board = Board(context.fleet_file, context.journal, feed, commands, lambda: screens.fault)
+    screens = ScreenReader(lambda: context.fleet, board.backend_of, feed, context.nudge, context.log)
     views = AgentViews(lambda: context.fleet, lambda: board.records, commands)
     source = BoardSource(feed, board, commands, views, screens)
     server = BoardServer(_published(context.fleet, options.published_port), source, PAGE, context.log)
