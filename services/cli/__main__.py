@@ -18,6 +18,7 @@ VERBS = {
     "up": "start the broker and the services in the background",
     "down": "stop the services; agents go on unless --agents",
     "status": "say what runs, once or as it changes",
+    "board": "open the page that shows the fleet, or put a comment on a card",
     "explain": "say what an agent is doing, by which evidence, and why that was believed",
     "peek": "ask a copy of an agent's conversation how the work is",
     "events": "follow what happens",
