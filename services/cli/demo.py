@@ -25,6 +25,7 @@ from services.cli.request import ask
 from services.cli.up import bring_up
 from services.cli.words import Paint, event_line
 from shared.agents.demo.demo_script import tempo
+from shared.client.board_access import new_link
 from shared.client.follow import FollowedDocument, follow
 from shared.contract.commands import Command, PhaseSet, Reply, Stop
 from shared.contract.events.loops import SequenceCompleted
@@ -81,11 +82,6 @@ def demo_fleet(directory: Path) -> Fleet:
     return fleet
 
 
-def _board_link(fleet: Fleet) -> str | None:  # noqa: ARG001 - the board's own module is to be asked here
-    """Where the board of the fleet is, for a browser on this machine; None: it has none."""
-    return None
-
-
 def ways_to_watch(fleet: Fleet, link: str | None) -> Iterator[str]:
     """Where the fleet can be seen: first the board, if there is one, then the commands for another terminal."""
     if link:
@@ -107,7 +103,7 @@ class Demo:
         started = time.monotonic()
         say(f"a fleet of {len(self.fleet.agents)} scripted agents in {self.fleet.path.parent}")
         bring_up(self.fleet)
-        link = _board_link(self.fleet)
+        link = new_link(self.fleet, acts=True)
         self.story.has_board = link is not None
         for line in ways_to_watch(self.fleet, link):
             say(line)
