@@ -5,7 +5,7 @@ and hands everything to the page.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -43,8 +43,17 @@ FORGOTTEN_AFTER_S = 600.0
 class Board:
     name: ClassVar[str] = "board"
 
-    def __init__(self, fleet_file: FleetFile, journal: Journal, feed: BoardFeed, commands: PageCommands) -> None:
+    def __init__(
+        self,
+        fleet_file: FleetFile,
+        journal: Journal,
+        feed: BoardFeed,
+        commands: PageCommands,
+        tmux_fault: Callable[[], str] = lambda: "",
+    ) -> None:
+        """`tmux_fault` says why screens can't be read; nothing while they can."""
         self._fleet_file = fleet_file
+        self._tmux_fault = tmux_fault
         self._feed = feed
         self._commands = commands
         self._mirror = MirroredRecords(journal)
@@ -53,7 +62,9 @@ class Board:
         self._branches_at = 0.0
         self._fleet: Fleet | None = None
         self._all_dirty = True
-        self._fleet_is_shown = self._cards_are_shown = self._broker_answered = False
+        self._fleet_is_shown = self._cards_are_shown = False
+        self._outside: tuple[bool, str, str] | None = None
+        """Whether the broker answers, and what is wrong with tmux and the fleet file, as it was shown last."""
         self._commentary = Commentary()
         self._remembered: dict[str, CardMemory] = {}
         """What the last turn remembered of cards. It counts if the next turn finds it committed."""
@@ -119,9 +130,10 @@ class Board:
                 self._fleet_is_shown = False
             elif (agent := self._mirror.take(hint)) is not None:
                 dirty.add(agent)
-        if turn.poll or is_all_dirty or turn.broker_answers is not self._broker_answered:
+        outside = (turn.broker_answers, self._tmux_fault(), self._fleet_file.fault)
+        if turn.poll or is_all_dirty or outside != self._outside:
             self._fleet_is_shown = False
-        self._broker_answered = turn.broker_answers
+        self._outside = outside
         # A limit holds all agents of its account.
         return dirty, is_all_dirty or _limits(self._mirror) != limits
 
@@ -232,7 +244,7 @@ class Board:
         if not self._fleet_is_shown:
             self._fleet_is_shown = True
             presence = self._presence if turn.broker_answers else None
-            self._feed.put_fleet(fleet_document(context, presence, self._fleet_file.fault))
+            self._feed.put_fleet(fleet_document(context, presence, self._fleet_file.fault, self._tmux_fault()))
         if not self._cards_are_shown:
             self._cards_are_shown, changed = True, self._cards
         self._feed.put_cards({agent: card_document(card) for agent, card in changed.items()}, gone)

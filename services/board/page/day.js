@@ -17,13 +17,13 @@ export function Day() {
   const [all, setAll] = useState(false);
   const section = useRef();
   useEffect(() => refreshWhileSeen(section.current, setDay), []);
-  const names = day ? rankedNames(day) : [];
+  const names = day ? Object.keys(day.agents).sort(byName) : [];
   if (day && names.length === 0) return html`<section class="day" ref=${section} hidden></section>`;
   return html`<section class="day" ref=${section} aria-labelledby="day-title">
     <div class="day-head"><h2 id="day-title">Today</h2>
       ${names.length > FIRST_ROWS && html`<button class="plain" data-action="all-rows" aria-expanded=${all} onClick=${() => setAll(!all)}>${all ? `only ${FIRST_ROWS}` : `all ${names.length}`}</button>`}
       <span class="shares">${day && sharesText(day)}</span></div>
-    ${day ? html`<${Rows} day=${day} names=${all ? names : names.slice(0, FIRST_ROWS)} />` : html`<div class="day-empty"></div>`}
+    ${day ? html`<${Rows} day=${day} names=${all ? names : tellingNames(day, FIRST_ROWS)} />` : html`<div class="day-empty"></div>`}
   </section>`;
 }
 
@@ -54,13 +54,16 @@ function columnsByLetter(day) {
   return new Map([...day.columns].map((letter, place) => [letter, COLUMNS[place]?.key]));
 }
 
-/** Those with the most to tell first. */
-function rankedNames(day) {
+/** Those with the most to tell, in the order of their names, so that a refresh moves few rows. */
+function tellingNames(day, most) {
   const byLetter = columnsByLetter(day);
   const weight = (letters) => [...letters].reduce((sum, letter) => sum + (WEIGHTS[byLetter.get(letter)] ?? 0), 0);
-  return Object.entries(day.agents).map(([name, letters]) => [name, weight(letters)])
-    .sort(([one, heavy], [other, light]) => light - heavy || one.localeCompare(other)).map(([name]) => name);
+  const weighed = Object.entries(day.agents).map(([name, letters]) => ({ name, weight: weight(letters) }));
+  weighed.sort((one, other) => other.weight - one.weight || byName(one.name, other.name));
+  return weighed.slice(0, most).map(({ name }) => name).sort(byName);
 }
+
+const byName = new Intl.Collator("en", { numeric: true }).compare;
 
 function sharesText(day) {
   const byLetter = columnsByLetter(day);

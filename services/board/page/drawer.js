@@ -26,6 +26,7 @@ export function Drawer() {
 function Sheet({ name, tab }) {
   const known = agents.get(name);
   const element = useRef();
+  useSheetOnPhone();
   useFocusInside(element);
   return html`<aside class="drawer" ref=${element} role="dialog" aria-label=${`Agent ${name}`} tabindex="-1" data-drawer=${name}>
     ${known ? html`<${Agent} name=${name} card=${known.card.value} tab=${tab} />` : html`<${Unknown} name=${name} />`}
@@ -34,13 +35,32 @@ function Sheet({ name, tab }) {
 
 /** Takes the focus on opening, and gives it back to the card or panel on closing. */
 function useFocusInside(element) {
+  const [before] = useState(() => document.activeElement);
   useEffect(() => {
-    const before = document.activeElement;
-    element.current.focus({ preventScroll: true });
+    // A field inside may have been asked for by a key: it has the focus already.
+    if (!element.current.contains(document.activeElement)) element.current.focus({ preventScroll: true });
     return () => {
       const name = before?.closest?.("[data-card]")?.dataset.card;
       const target = before?.isConnected ? before : name && document.querySelector(`[data-card="${CSS.escape(name)}"]`);
       target?.focus?.({ preventScroll: true });
+    };
+  }, []);
+}
+
+/** On a phone the drawer covers the page: what lies behind can't be reached. */
+function useSheetOnPhone() {
+  useEffect(() => {
+    const phone = matchMedia("(max-width: 700px)");
+    const cover = (covered) => {
+      for (const behind of document.querySelectorAll(".bar, main")) behind.inert = covered;
+      document.body.classList.toggle("covered", covered);
+    };
+    const follow = () => cover(phone.matches);
+    follow();
+    phone.addEventListener("change", follow);
+    return () => {
+      phone.removeEventListener("change", follow);
+      cover(false);
     };
   }, []);
 }

@@ -40,9 +40,8 @@ function Health() {
 const Dot = ({ state, word, title }) => html`<span class="state" title=${title}><i class="dot" data-state=${state}></i>${word}</span>`;
 
 function Pills() {
-  const shown = COLUMNS.filter(({ key }) => counts.value[key] || key === "needs_you" || filter.value === key);
   return html`<div class="pills" role="group" aria-label="Filter by column">
-    ${shown.map(({ key, name }) => html`<${Pill} key=${key} column=${key} name=${name} />`)}
+    ${COLUMNS.map(({ key, name }) => html`<${Pill} key=${key} column=${key} name=${name} />`)}
     <${Pill} key="all" column="all" name="All" />
   </div>`;
 }
