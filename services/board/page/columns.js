@@ -25,7 +25,7 @@ function once(rendered, list) {
   return node;
 }
 
-const STEP = 20;
+const STEP = 12;
 
 /** Hundreds of new cards come in steps, one per frame: none takes so long that the page stutters. */
 function useGrowingLimit(count) {

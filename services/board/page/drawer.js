@@ -11,7 +11,7 @@ import { Keycap } from "./keycap.js";
 import { phone } from "./phone.js";
 import { placed } from "./placement.js";
 import { Answers } from "./questions.js";
-import { TABS, closeDrawer, route, showTab } from "./route.js";
+import { TABS, closeDrawer, openAgent, route } from "./route.js";
 import { Screen } from "./screen.js";
 import { agents, columnName } from "./state.js";
 import { Comments, Evidence, Record, Timeline, Transcript } from "./tabs.js";
@@ -121,12 +121,12 @@ function Tabs({ name, tab, card }) {
     if (!by) return;
     event.stopPropagation();
     const next = TABS[(TABS.indexOf(tab) + by + TABS.length) % TABS.length];
-    showTab(name, next);
+    openAgent(name, next);
     event.currentTarget.querySelector(`[data-tab="${next}"]`).focus();
   };
   return html`<div class="tabs" role="tablist" onKeyDown=${step}>
     ${TABS.map((key) => html`<button key=${key} role="tab" id=${`tab-${key}`} data-tab=${key} aria-selected=${key === tab}
-      aria-controls="tab-body" tabindex=${key === tab ? 0 : -1} onClick=${() => showTab(name, key)}>
+      aria-controls="tab-body" tabindex=${key === tab ? 0 : -1} onClick=${() => openAgent(name, key)}>
       ${capital(key)}${key === "comments" && html`<${CommentCount} card=${card} />`}
     </button>`)}
   </div>`;

@@ -3,7 +3,7 @@ import { nextTheme } from "./appearance.js";
 import { focusWanted } from "./field.js";
 import { helpOpen } from "./help.js";
 import { phone } from "./phone.js";
-import { closeDrawer, openAgent, route, showTab } from "./route.js";
+import { closeDrawer, openAgent, route } from "./route.js";
 import { filter } from "./state.js";
 
 const typing = (element) => element.matches?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
@@ -91,8 +91,7 @@ function focusField(which, tab) {
   const name = route.value?.name ?? focused()?.dataset.card ?? focused()?.dataset.question;
   if (!name) return false;
   focusWanted.value = which;
-  if (!route.value) openAgent(name, tab);
-  else if (which === "comment") showTab(name, tab);
+  if (!route.value || which === "comment") openAgent(name, tab);
 }
 
 /** Moves the focus by what stands where on the page. */
