@@ -42,7 +42,7 @@ export function clockTime(iso, now, { seconds = false } = {}) {
 /** What a limited agent waits for. */
 export function limitText(card, now) {
   const limit = card.limit ? `${capital(card.limit)} limit` : card.headline;
-  if (card.resumes) return `${limit} · goes on at ${clockTime(card.resumes, now)}`;
+  if (card.resumes) return `Goes on at ${clockTime(card.resumes, now)} · ${limit.toLowerCase()}`;
   if (!card.limit_resets) return limit;
   const left = Date.parse(card.limit_resets) - now;
   return left > 0 ? `${limit} · ${span(left)} left` : `${limit} · should lift any moment`;
