@@ -10,7 +10,7 @@ from services.board.agent_views import AgentViews
 from services.board.feed import BoardFeed
 from services.board.page_commands import PageCommands
 from services.board.page_source import BoardSource
-from services.board.screens import ScreenReader
+from services.board.screens import PageScreens
 from services.board.service import Board
 from services.board.web.server import BoardServer
 from shared.fleet import Fleet
@@ -24,7 +24,7 @@ def build(context: ServiceContext, options: argparse.Namespace) -> Board:
     feed = BoardFeed()
     commands = PageCommands(context.fleet.journal, context.nudge, context.log)
     board = Board(context.fleet_file, context.journal, feed, commands, lambda: screens.fault)
-    screens = ScreenReader(lambda: context.fleet, board.backend_of, feed, context.nudge, context.log)
+    screens = PageScreens(lambda: context.fleet, board.backend_of, feed, context.nudge, context.log)
     views = AgentViews(lambda: context.fleet, lambda: board.records, commands)
     source = BoardSource(feed, board, commands, views, screens)
     server = BoardServer(_published(context.fleet, options.published_port), source, PAGE, context.log)

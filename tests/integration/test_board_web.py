@@ -204,6 +204,11 @@ def test_a_link_works_once(world: World) -> None:
     refused(world.browser().post("/api/login", {"token": 7}), 400)
 
 
+def test_a_link_that_is_too_old_opens_nothing(world: World) -> None:
+    token = BoardAccess(world.fleet.home, clock=lambda: time.time() - 700).make_link(acts=True)
+    refused(world.browser().post("/api/login", {"token": token}), 401, "used already or is too old")
+
+
 def test_of_two_who_come_with_one_link_one_gets_in(world: World) -> None:
     token, ready = world.access.make_link(acts=True), threading.Barrier(6)
     statuses: list[int] = []
@@ -504,6 +509,29 @@ def test_a_grant_that_is_given_and_taken_is_told_to_open_pages(world: World) -> 
         assert page.next("session")["may_act"] is True
         browser.post("/api/lock")
         assert page.next("session")["may_act"] is False
+
+
+def test_a_grant_that_ends_is_told_to_open_pages(world: World) -> None:
+    browser = world.entered(acts=True)
+    with browser.stream() as page:
+        page.next("board")
+        file = world.fleet.home / "board" / "sessions.json"
+        found = json.loads(file.read_text())
+        found["sessions"][0]["acts_until"] = time.time() - 1
+        file.write_text(json.dumps(found))
+        assert page.next("session")["may_act"] is False
+    refused(browser.post("/api/commands", {"verb": "stop", "agent": "builder"}), 403)
+    assert world.source.submitted == []
+
+
+def test_acting_makes_the_grant_last(world: World) -> None:
+    browser = world.entered(acts=True)
+    file = world.fleet.home / "board" / "sessions.json"
+    found = json.loads(file.read_text())
+    found["sessions"][0]["acts_until"] = soon = time.time() + 60
+    file.write_text(json.dumps(found))
+    assert browser.post("/api/commands", {"verb": "stop", "agent": "builder"}).status == 202
+    assert json.loads(file.read_text())["sessions"][0]["acts_until"] > soon + 600
 
 
 def test_revoking_ends_open_streams_within_two_seconds(world: World) -> None:

@@ -1,7 +1,7 @@
 // The row of actions in the drawer, and the line that says what became of the last one.
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { send } from "./commands.js";
+import { latestOutcome, send } from "./commands.js";
 import { html } from "./html.js";
 import { Keycap } from "./keycap.js";
 import { Outcome } from "./outcome.js";
@@ -40,7 +40,7 @@ export function Actions({ name, card }) {
       ${asked ? html`<${AskOnce} verb=${asked} name=${name} yes=${() => act(asked)} no=${() => setAsked(null)} />`
         : verbsFor(card).map((verb) => html`<button key=${verb} data-action=${verb} aria-label=${`${LABELS[verb]} ${name}`} onClick=${() => act(verb)}>${LABELS[verb]}</button>`)}
     </div>
-    <${Outcome} place=${place} />
+    <${Outcome} outcome=${latestOutcome(card.agent)} />
   </footer>`;
 }
 

@@ -27,9 +27,8 @@ function App() {
 /** A link that was refused though a session is there: the board goes on, and says so for a while. */
 async function enter(token) {
   const said = await begin(token);
-  if (!said) return;
   linkSaid.value = said;
-  setTimeout(() => { linkSaid.value = ""; }, LINK_SAID_MS);
+  if (said) setTimeout(() => { linkSaid.value = ""; }, LINK_SAID_MS);
 }
 
 effect(() => {

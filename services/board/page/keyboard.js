@@ -14,7 +14,7 @@ function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (document.querySelector("dialog[open]")) return;
   if (event.key === "Escape") return back(event);
-  if (typing(event.target)) return;
+  if (typing(event.target) || (event.repeat && !event.key.startsWith("Arrow"))) return;
   const action = /^[1-9]$/.test(event.key) ? () => choose(event.key) : KEYS[event.key];
   if (action && action(event) !== false) event.preventDefault();
 }
@@ -81,7 +81,7 @@ function visible(element) {
 }
 
 function open() {
-  const element = focused() ?? document.querySelector(".strip [data-question]");
+  const element = focused() ?? (route.value ? null : document.querySelector(".strip [data-question]"));
   if (!element) return false;
   openAgent(element.dataset.question ?? element.dataset.card);
 }

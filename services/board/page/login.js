@@ -12,7 +12,7 @@ export function Login() {
   return html`<main class="gate" data-gate="login">
     <h1>Muster</h1>
     ${loginSaid.value && html`<p data-gate-said>${sentence(loginSaid.value)}</p>`}
-    <p>Run <code>muster board</code> in a terminal and open its link.</p>
+    ${!loginSaid.value.includes("muster board") && html`<p>Run <code>muster board</code> in a terminal and open its link.</p>`}
     <${TokenField} label="Or paste the link here" button="Log in" />
   </main>`;
 }

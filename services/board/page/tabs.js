@@ -1,7 +1,7 @@
 // The drawer's tabs beside the screen: timeline, evidence, comments, transcript, record.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { submitOnEnter, useWantedFocus } from "./actions.js";
-import { send } from "./commands.js";
+import { outcomes, send } from "./commands.js";
 import { now } from "./clock.js";
 import { EvidenceRows, Missing, useAnswer } from "./evidence.js";
 import { html } from "./html.js";
@@ -63,15 +63,18 @@ function CommentField({ name, card }) {
       <button data-action="comment" onClick=${submit}>Comment<${Keycap}>c</${Keycap}></button>
       <button data-action=${`${toggle[0]}-monitoring`} onClick=${() => say(toggle[1], toggle[0])}>${toggle[1]}</button>
     </div>
-    <${Outcome} place=${place} />`;
+    <${Outcome} outcome=${outcomes.value.get(place)} />`;
 }
 
 export function Transcript({ card }) {
   const answer = useAnswer(card, "transcript", `${card.column} ${card.headline} ${card.since}`);
-  if (!answer.data || answer.data.said || !answer.data.entries.length) return html`<${Missing} answer=${answer.data?.entries && !answer.data.said ? { said: "No transcript yet." } : answer} />`;
+  const end = useRef();
+  useEffect(() => end.current?.scrollIntoView({ block: "end" }), [answer.data === null]);
+  if (!answer.data || answer.data.said) return html`<${Missing} answer=${answer} />`;
+  if (!answer.data.entries.length) return html`<p class="empty">No transcript yet.</p>`;
   return html`<p class="quiet path" title=${answer.data.path}>${dotted(answer.data.conversation, answer.data.path)}</p>
     <ol class="transcript">${answer.data.entries.map((entry, at) => html`<li key=${at} data-who=${entry.who} data-failed=${entry.failed}>
-      <div class="speaker">${dotted(entry.who, entry.tool, entry.failed && "failed")}<${Time} of=${entry.time} /></div><pre>${entry.text}</pre></li>`)}</ol>`;
+      <div class="speaker">${dotted(entry.who, entry.tool, entry.failed && "failed")}<${Time} of=${entry.time} /></div><pre>${entry.text}</pre></li>`)}<li ref=${end}></li></ol>`;
 }
 
 export function Record({ record }) {
