@@ -35,12 +35,7 @@ const membershipListeners = new Set();
 /** Called after each frame in which cards came, went, or changed what decides their place. */
 export const onMembershipChange = (listener) => membershipListeners.add(listener);
 
-export function cardOf(name) {
-  const known = agents.get(name);
-  return known && !known.gone ? known.card.value : null;
-}
-
-/** Takes the messages of one frame at once. Returns nothing; tells listeners of changed membership. */
+/** Takes the messages of one frame at once, and tells listeners when membership changed. */
 export function applyBoards(messages) {
   let moved = false;
   let whole = false;
