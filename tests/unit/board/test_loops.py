@@ -38,7 +38,7 @@ def states(document: dict[str, Any]) -> list[str]:
 
 
 def test_a_phase_begins_is_done_and_waits_for_a_person() -> None:
-    assert UNDER_WAY == LoopProgress(2, "draft", START.timestamp())
+    assert LoopProgress(2, "draft", START.timestamp()) == UNDER_WAY
     waits = after(UNDER_WAY, told(DONE))
     assert (waits.number, waits.waits) == (2, True)
     assert not after(waits, told(ADVANCED)).waits

@@ -45,7 +45,7 @@ def test_each_kind_of_event_is_worth_what_its_urgency_says(kind: type[Event]) ->
 
 def test_there_are_events_of_both_sorts() -> None:
     assert len(DRIFTS) >= 8
-    assert 20 < len(FOLLOWED)
+    assert len(FOLLOWED) > 20
     assert any(found(fill(kind)) for kind in FOLLOWED)
     assert not found(fill(StatusChanged))
 

@@ -5,7 +5,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-
 from pydantic import ValidationError
 
 from shared.contract.commands import VERBS, Command, Comment, Poll, Send

@@ -15,7 +15,7 @@ from shared.contract.envelope import Data
 from shared.contract.events.lifecycle import AgentGaveUp
 from shared.contract.services import ServiceEntry
 from shared.contract.states import AgentState, Desired, Status
-from shared.contract.topics import AGENT_STATE, SERVICE_STATE, COMMAND, Space
+from shared.contract.topics import AGENT_STATE, COMMAND, SERVICE_STATE, Space
 from shared.errors import Retryable
 from shared.messaging.inbox import (
     Connected,
