@@ -114,7 +114,7 @@ class Board:
         gone = self._drop_cards(turn, context)
         self._beat(turn)
         self._commands.send(turn)
-# After a turn that did not come to its end, the page may have missed anything.
+        # After a turn that did not come to its end, the page may have missed anything.
         self._show(turn, context, self._cards if is_all_dirty else changed, gone, comments)
         if fault := self._serve_page():
             turn.degrade(fault)  # the cards are kept all the same
