@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -228,7 +228,7 @@ def test_a_transcript_that_goes_away_is_no_fault(
     asked.records["builder"] = RUNS
     transcript.write_text(line("do it"))
 
-    def gone(*_: object) -> object:
+    def gone(*_: object) -> NoReturn:
         raise FileNotFoundError(2, "No such file or directory")
 
     monkeypatch.setattr(agent_views, "READERS", {"claude": replace(READERS["claude"], entries=gone)})
@@ -274,7 +274,7 @@ def test_the_record_and_how_to_see_its_terminal(asked: Asked) -> None:
     [
         ("default", "builder", "tmux attach -t '=builder'"),
         ("fleet", "builder", "tmux -L fleet attach -t '=builder'"),
-        ("/tmp/a b/sock", "builder", "tmux -S '/tmp/a b/sock' attach -t '=builder'"),
+        ("/run/a b/sock", "builder", "tmux -S '/run/a b/sock' attach -t '=builder'"),
         ("default", "it's; rm -rf ~ #", """tmux attach -t '=it'"'"'s; rm -rf ~ #'"""),
     ],
 )

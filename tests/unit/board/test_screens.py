@@ -135,7 +135,7 @@ def test_one_look_reads_only_so_many_and_the_next_the_others(looked_at: Watched)
 
 def test_a_whole_screen(looked_at: Watched) -> None:
     looked_at.shows("builder", "\x1b[31mred\x1b[0m\nplain")
-    eventually(lambda: looked_at.lines(), "it was looked at")
+    eventually(looked_at.lines, "it was looked at")
     shown = looked_at.screens.screen("builder")
     assert (shown["agent"], shown["spawn"], shown["said"]) == ("builder", "s1", "")
     assert (shown["width"], shown["height"]) == (5, 2)
@@ -148,7 +148,7 @@ def test_a_whole_screen(looked_at: Watched) -> None:
 
 def test_a_tmux_that_does_not_answer_is_told_and_tried_again(looked_at: Watched) -> None:
     looked_at.shows("builder", "hello")
-    eventually(lambda: looked_at.lines(), "it was looked at")
+    eventually(looked_at.lines, "it was looked at")
     looked_at.tmux.trouble = MusterError("tmux does not answer")
     eventually(lambda: looked_at.faults == ["tmux does not answer"], "told once")
     assert looked_at.screens.screen("builder")["said"] == "tmux does not answer"
