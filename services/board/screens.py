@@ -19,7 +19,7 @@ MOST_LINES_PER_LOOK = 40
 LONGEST_LINE = 200
 
 
-class ScreenReader:
+class PageScreens:
     """Reads screens on a thread of its own. Without watchers it has no connection to tmux, and costs nothing."""
 
     def __init__(

@@ -12,12 +12,13 @@ from shared.errors import MusterError
 from shared.version import __version__
 
 VERBS = {
-    "demo": "show the whole idea: three agents, one of them killed, seen and restarted",
+    "demo": "show the whole idea with scripted agents: approvals, a limit, a killed agent, work handed on",
     "test": "run what the tests and checks of this project are",
     "init": "write a commented fleet.yaml here",
     "up": "start the broker and the services in the background",
     "down": "stop the services; agents go on unless --agents",
     "status": "say what runs, once or as it changes",
+    "board": "open the page that shows the fleet, or put a comment on a card",
     "explain": "say what an agent is doing, by which evidence, and why that was believed",
     "peek": "ask a copy of an agent's conversation how the work is",
     "events": "follow what happens",
