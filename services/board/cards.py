@@ -60,7 +60,7 @@ def update(context: CardContext, agent: str, memory: CardMemory, now: datetime) 
         memory = replace(memory, column=column, spawn=spawn, since=_since(record, column, memory, now).timestamp())
     if _is_answered(record, memory):
         memory = replace(memory, question=None, asked_by="")
-    holder = context.records.get(hit_by) if column is CardColumn.LIMITED else None
+    holder = _holder(record, context.records.get(hit_by)) if column is CardColumn.LIMITED else None
     loop = loop_of(context.fleet, agent)
     card = CardState(
         card=agent,
@@ -111,8 +111,16 @@ def _since(record: AgentRecord | None, column: CardColumn, memory: CardMemory, n
     if record is None:
         return now
     known = record.activity_since if record.is_running and column is not CardColumn.STARTING else None
-    earliest = _time(memory.since) if memory.spawn == record.spawn else record.started or record.since
-    return max(min(known or record.since, now), min(earliest, now))
+    at = min(known or record.since, now)
+    if memory.spawn == record.spawn and memory.column is not None:
+        # An older fact does not explain the change: the limit of its account began, or is over.
+        return at if at > _time(memory.since) else now
+    return max(at, min(record.started or record.since, now))
+
+
+def _holder(record: AgentRecord | None, other: AgentRecord | None) -> AgentRecord | None:
+    """Whose limit holds an agent: its own comes before another one of the same account."""
+    return record if record is not None and record.limit else other
 
 
 def _reason(record: AgentRecord | None) -> str:

@@ -38,7 +38,8 @@ def column_of(record: AgentRecord | None, *, is_watched: bool, is_parked: bool, 
     of its account is reached. `starts`: it is to run without being asked.
     """
     if record is None:
-        return CardColumn.STARTING if starts else CardColumn.STOPPED
+        held = CardColumn.LIMITED if is_parked else CardColumn.STARTING
+        return held if starts else CardColumn.STOPPED
     if not record.is_running:
         return _of_ended(record)
     if not is_watched:

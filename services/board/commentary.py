@@ -7,7 +7,7 @@ from typing import Any
 
 from services.board import loops
 from services.board.cards import CardContext
-from services.board.comments import Discussion, room_at
+from services.board.comments import HELD_BACK, Discussion, room_at
 from services.board.day import DAYS
 from services.board.memory import (
     CARDS,
@@ -58,9 +58,8 @@ class Commentary:
                 figures = _counted(figures, received)
                 self._note(turn, received)
                 if received.envelope.time.timestamp() >= figures.since:
-                    made += self._comment_on(turn, context, received)
-        figures = replace(figures, comments=figures.comments + len(made))
-        turn.memory.put(FIGURES, figures)
+                    made += list(self._comment_on(turn, context, received))
+        turn.memory.put(FIGURES, replace(figures, comments=figures.comments + len(made)))
         return made
 
     def _note(self, turn: Turn, received: ReceivedEvent) -> None:
@@ -90,10 +89,18 @@ class Commentary:
         if self._held_back is None:
             self._held_back = {agent for agent, memory in turn.memory.all(CARDS).items() if memory.held_back}
         for agent in sorted(self._held_back):
-            made += self._store(turn, agent, _discussion(turn, agent).sum_up(turn.now.timestamp()))
             memory = turn.memory.find(CARDS, agent)
-            if memory is not None and memory.held_back:
+            if memory is None or not memory.held_back:
+                self._held_back.discard(agent)
+                continue
+            summed_up = _discussion(turn, agent).sum_up(turn.now.timestamp())
+            if summed_up.new:  # the agent stays in the set until a later turn finds that this one was committed
+                made += self._store(turn, agent, summed_up)
+            else:
                 turn.look_again_at(datetime.fromtimestamp(room_at(memory), UTC) + timedelta(seconds=0.1))
+        if made:
+            figures = turn.memory.find(FIGURES) or BoardFigures(since=turn.now.timestamp())
+            turn.memory.put(FIGURES, replace(figures, comments=figures.comments + len(made)))
         return made
 
     def _store(
@@ -102,11 +109,11 @@ class Commentary:
         discussion = discussion.prune(turn.now.timestamp())
         before = turn.memory.find(CARDS, agent) or CardMemory()
         turn.memory.put(CARDS, discussion.memory, agent)
-        if self._held_back is not None:
-            (self._held_back.add if discussion.memory.held_back else self._held_back.discard)(agent)
+        if self._held_back is not None and discussion.memory.held_back:
+            self._held_back.add(agent)
         turn.memory.put(COMMENTS, CardComments(discussion.comments) if discussion.comments else None, agent)
         for comment in discussion.new:
-            turn.emit(_event(agent, comment, before.missed), cause=cause)
+            turn.emit(_event(agent, comment, before), cause=cause)
             yield agent, comment
 
     def answer(self, turn: Turn, context: CardContext, cards: Mapping[str, CardState]) -> NewComments:
@@ -154,7 +161,8 @@ def _counted(figures: BoardFigures, received: ReceivedEvent) -> BoardFigures:
     return replace(figures, drifts=figures.drifts + 1, last_drift=max(at, figures.last_drift or 0.0))
 
 
-def _event(agent: str, comment: StoredComment, missed: Mapping[str, int]) -> CardEvent:
+def _event(agent: str, comment: StoredComment, before: CardMemory) -> CardEvent:
+    """The event of a comment, with what it says of the comments that there were none of before."""
     common: dict[str, Any] = {
         "card": agent,
         "number": comment.number,
@@ -168,7 +176,7 @@ def _event(agent: str, comment: StoredComment, missed: Mapping[str, int]) -> Car
         case "monitoring_stopped":
             return MonitoringStopped(**common)
         case "monitoring_resumed":
-            return MonitoringResumed(**common, missed=dict(missed))
+            return MonitoringResumed(**common, missed=before.missed)
     return CardObserved(
         **common,
         about=comment.about,
@@ -176,6 +184,7 @@ def _event(agent: str, comment: StoredComment, missed: Mapping[str, int]) -> Car
         needs=comment.urgency,
         recorded=comment.recorded,
         found=comment.found,
+        held_back=sum(before.held_back.values()) if comment.about == HELD_BACK else 0,
     )
 
 

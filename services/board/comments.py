@@ -12,13 +12,16 @@ from services.board.news import NOTABLE, CardNews
 from shared.contract.envelope import Tone, Urgency
 from shared.contract.events.board import MUSTER
 
-MOST_IN_A_MINUTE, MOST_IN_AN_HOUR = 6, 30
+MOST_IN_A_MINUTE, MOST_IN_AN_HOUR = 10, 40
 MOST_ACTIONS_IN_A_MINUTE = 30
 """What a person has to act on passes the usual limits, but not this one."""
 KEPT_PER_CARD = 30
 KEPT_FOR_S = 7 * 24 * 3600.0
 LONGEST_TEXT = 4000
 HELD_BACK = "held_back"
+DRIFT_OVER = "drift.resolved"
+OBSERVED, SAID, STOPPED, RESUMED = "observed", "said", "monitoring_stopped", "monitoring_resumed"
+"""The kinds of comments, as their events have them."""
 STOP = re.compile(r"stop(?: +monitoring)?[.!]?", re.IGNORECASE)
 RESUME = re.compile(r"resume(?: +monitoring)?[.!]?", re.IGNORECASE)
 
@@ -53,7 +56,7 @@ class Discussion:
         return self._with(
             _noted(memory, now),
             time=at,
-            kind="observed",
+            kind=OBSERVED,
             by=MUSTER,
             text=news.text,
             about=news.about,
@@ -66,14 +69,20 @@ class Discussion:
         )
 
     def _repeat_of(self, news: CardNews) -> "Discussion | None":
-        """The same with one more repetition, if the newest comment of this kind says the same."""
+        """The same with one more repetition, if the newest comment of this kind says the same.
+
+        Not if the drift was over since, or if it may have been: after a time for which there are no comments.
+        """
+        if not news.same or DRIFT_OVER in self.memory.held_back:
+            return None
         for place in reversed(range(len(self.comments))):
             known = self.comments[place]
-            if known.ends == news.about:
+            is_over = known.ends == news.about or (known.about == news.ends != "")
+            if is_over or known.about == HELD_BACK or known.kind == RESUMED:
                 return None
             if known.about != news.about:
                 continue
-            if not news.same or known.same != news.same:
+            if known.same != news.same:
                 return None
             again = replace(known, times=known.times + 1)
             return replace(self, comments=(*self.comments[:place], again, *self.comments[place + 1 :]))
@@ -88,7 +97,7 @@ class Discussion:
         return self._with(
             _noted(replace(memory, held_back={}), now),
             time=now,
-            kind="observed",
+            kind=OBSERVED,
             by=MUSTER,
             text=text,
             about=HELD_BACK,
@@ -105,14 +114,14 @@ class Discussion:
             return self._stop(who, now)
         if RESUME.fullmatch(text):
             return self._resume(who, now, is_now)
-        return self._with(self.memory, time=now, kind="said", by=who, text=text)
+        return self._with(self.memory, time=now, kind=SAID, by=who, text=text)
 
     def _stop(self, who: str, now: float) -> "Discussion":
         if not self.memory.is_monitored:
             return self
         stopped = replace(self.memory, stopped_by=who, stopped_at=now, missed=self.memory.held_back, held_back={})
         text = "monitoring stopped: no more comments until somebody comments `resume`"
-        return self._with(stopped, time=now, kind="monitoring_stopped", by=who, text=text)
+        return self._with(stopped, time=now, kind=STOPPED, by=who, text=text)
 
     def _resume(self, who: str, now: float, is_now: str) -> "Discussion":
         memory = self.memory
@@ -122,7 +131,7 @@ class Discussion:
         text = f"monitoring resumed; missed in {_duration(now - memory.stopped_at)}: {missed}"
         resumed = replace(memory, stopped_by="", stopped_at=0.0, missed={}, commented=())
         text += f"; now: {is_now}" if is_now else ""
-        return self._with(resumed, time=now, kind="monitoring_resumed", by=who, text=text)
+        return self._with(resumed, time=now, kind=RESUMED, by=who, text=text)
 
     # --- pruning ---
 

@@ -45,7 +45,9 @@ class AgentDay:
         """The day, if the agent has been in this column since `at`. A clock that was set back adds nothing."""
         day = self
         current = int(now // SLICE_S)
-        if current - day.end > SLICES or current < day.end:
+        if current < day.end:
+            return self._back_to(current, now)
+        if current - day.end > SLICES:
             return AgentDay(current, at=now)
         while day.end < current:
             boundary = float((day.end + 1) * SLICE_S)
@@ -59,10 +61,16 @@ class AgentDay:
         current = int(now // SLICE_S)
         if current == self.end:
             return replace(self, at=now)
-        if current - self.end > SLICES or current < self.end:
+        if current < self.end:
+            return self._back_to(current, now)
+        if current - self.end > SLICES:
             return AgentDay(current, at=now)
         letters = self.letters + self.letter + NOTHING_KNOWN * (current - self.end - 1)
         return AgentDay(current, letters[-SLICES:], at=now)
+
+    def _back_to(self, current: int, now: float) -> "AgentDay":
+        """The day after the clock was set back: without the slices that are to come again."""
+        return AgentDay(current, self.letters[: current - self.end], at=now)
 
     def _spend(self, column: CardColumn, until: float) -> "AgentDay":
         spent = {**self.spent, column: self.spent.get(column, 0.0) + max(0.0, until - self.at)}

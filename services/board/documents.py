@@ -7,8 +7,8 @@ from services.board.cards import CardContext
 from services.board.memory import StoredComment
 from shared.client.presence import PresenceReport
 from shared.client.processes import BROKER, pids
-from shared.client.snapshot import DOWN, ProcessStatus, Snapshot
-from shared.contract.states import CardState
+from shared.client.snapshot import ALONE, DOWN, UP, ProcessStatus, Snapshot
+from shared.contract.states import CardState, Presence
 
 NO_BROKER = "down: services go on by polling, and commands go through the journal"
 
@@ -34,20 +34,25 @@ def comment_document(card: str, comment: StoredComment) -> dict[str, Any]:
     }
 
 
-def fleet_document(context: CardContext, presence: PresenceReport | None, fault: str) -> dict[str, Any]:
+def fleet_document(
+    context: CardContext, presence: PresenceReport | None, fault: str, tmux_fault: str = ""
+) -> dict[str, Any]:
     """The fleet's name, its processes and what is wrong. `presence` is None while no broker answers."""
     fleet = context.fleet
     processes = Snapshot(fleet, presence, pids(fleet), {}).processes()
-    broker = {"up": presence is not None, "said": "up" if presence is not None else NO_BROKER}
+    is_up = presence is not None
     return {
         "name": fleet.path.parent.name,
         "host": fleet.space.host,
-        "broker": broker,
-        "services": [_process(each) for each in processes if each.name != BROKER],
+        "broker": {"up": is_up, "said": "up" if is_up else NO_BROKER},
+        "services": [_process(each, broker_answers=is_up) for each in processes if each.name != BROKER],
+        "tmux": {"up": not tmux_fault, "said": tmux_fault},
         "faults": [line for line in fault.splitlines() if line],
     }
 
 
-def _process(process: ProcessStatus) -> dict[str, str]:
+def _process(process: ProcessStatus, *, broker_answers: bool) -> dict[str, str]:
     said = process.reason or ("start it with: muster up" if process.status == DOWN else "")
-    return {"name": process.name, "status": process.status, "said": said}
+    # What the board says of itself does not come back to it.
+    is_up = process.status == UP or (process.name == "board" and process.status == ALONE and broker_answers)
+    return {"name": process.name, "status": Presence.ONLINE.value if is_up else process.status, "said": said}

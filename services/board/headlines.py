@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from registry import AgentRecord
+from services.board.columns import HELD_BY_LIMIT
 from shared.contract.states import Activity, Status
 
 LONGEST = 120
@@ -51,14 +52,15 @@ ENDED: Mapping[Status, str] = {
 
 def headline(record: AgentRecord | None, *, is_watched: bool, parked_by: str, starts: bool) -> str:
     """A few words for a card. `parked_by`: another agent that has hit the usage limit of the same account."""
-    if record is None:
-        return "Starts soon" if starts else "Not started"
-    if not record.is_running:
+    if record is not None and not record.is_running:
         return _of_ended(record)
-    if record.limit is not None:
-        return "Usage limit" if record.limit == "usage" else f"{record.limit[:1].upper()}{record.limit[1:]} limit"
+    if record is not None and record.limit is not None and record.activity in HELD_BY_LIMIT:
+        limit = record.limit.strip() or "usage"
+        return _cut(f"{limit[0].upper()}{limit[1:]} limit")
     if parked_by:
         return f"Waits for the same account as {parked_by}"
+    if record is None:
+        return "Starts soon" if starts else "Not started"
     if not is_watched:
         return "Runs"
     activity = record.activity

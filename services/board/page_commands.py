@@ -19,7 +19,7 @@ from services.board.web.source import CommandProgress
 from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, VERBS, Command, Reply, Send
 from shared.contract.ids import new_id
 from shared.contract.topics import first_fault
-from shared.errors import MusterError, sentence_of
+from shared.errors import MusterError, Retryable, sentence_of
 from shared.messaging.journal import Journal
 from shared.runtime.turn import Turn
 from shared.system.log import Log
@@ -39,6 +39,7 @@ BOUND = ("approve", "deny", ANSWER)
 MOST_OPEN = 200
 MOST_KEPT = 500
 READ_EVERY_S = 0.05
+TRIED_AGAIN_AFTER_S = 1.0
 LATE_S = 5.0
 """How long after its expiry a command without any answer counts as lost."""
 FOLLOWED_FOR_S = 3600.0
@@ -115,15 +116,25 @@ class PageCommands:
 
     def _follow(self) -> None:
         try:
-            with closing(Journal(self._journal, "board")) as journal:
-                while self._read(journal):
-                    time.sleep(READ_EVERY_S)
+            while not self._follow_all():
+                time.sleep(TRIED_AGAIN_AFTER_S)
         except Exception as error:  # noqa: BLE001 - else nobody would follow the next command
             self._log.failure("could not follow the commands of pages", error)
             with self._lock:
                 self._thread = None
                 for command_id in list(self._open):
                     self._end(command_id, "lost", f"its answer can't be read: {sentence_of(error)}")
+
+    def _follow_all(self) -> bool:
+        """Follow the open commands until none is left; False if the journal can't be read just now."""
+        try:
+            with closing(Journal(self._journal, "board")) as journal:
+                while self._read(journal):
+                    time.sleep(READ_EVERY_S)
+        except Retryable as error:
+            self._log.warning("could not follow the commands of pages for now", reason=str(error))
+            return False
+        return True
 
     def _read(self, journal: Journal) -> bool:
         """Read the replies to all open commands; False if none is open any more."""
@@ -150,8 +161,8 @@ class PageCommands:
                 self._replies[command_id] = reply
                 self._end(command_id, "done" if reply.ok else "refused", reply.said)
                 return True
-            known = self._progress[command_id]
-            if (known.state, known.said) == ("waiting", reply.said):
+            known = self._progress.get(command_id)
+            if known is not None and (known.state, known.said) == ("waiting", reply.said):
                 return self._give_up_followed(command_id, each)
             self._note(command_id, "waiting", reply.said)
             return True
@@ -174,8 +185,9 @@ class PageCommands:
         self._open.pop(command_id, None)
         self._note(command_id, state, said)
         for kept in (self._progress, self._replies):
-            while len(kept) > MOST_KEPT:
-                kept.pop(next(iter(kept)))
+            ended = [each for each in kept if each not in self._open]
+            for each in ended[: max(0, len(kept) - MOST_KEPT)]:
+                kept.pop(each)
 
     def _note(self, command_id: str, state: str, said: str) -> None:
         known = self._progress.get(command_id)

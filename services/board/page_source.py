@@ -9,7 +9,7 @@ from services.board.agent_views import AgentViews
 from services.board.day import day_document
 from services.board.feed import BoardFeed
 from services.board.page_commands import PageCommands
-from services.board.screens import ScreenReader
+from services.board.screens import PageScreens
 from services.board.service import Board
 from services.board.web.source import CommandProgress
 
@@ -22,7 +22,7 @@ class BoardSource:
     board: Board
     commands: PageCommands
     views: AgentViews
-    screens: ScreenReader
+    screens: PageScreens
 
     def submit(self, verb: str, arguments: Mapping[str, Any], by: str) -> str:
         return self.commands.submit(verb, arguments, by)

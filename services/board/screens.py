@@ -19,13 +19,20 @@ MOST_LINES_PER_LOOK = 40
 LONGEST_LINE = 200
 
 
-class ScreenReader:
+class PageScreens:
     """Reads screens on a thread of its own. Without watchers it has no connection to tmux, and costs nothing."""
 
     def __init__(
-        self, fleet: Callable[[], Fleet], backend_of: Callable[[str], str | None], feed: BoardFeed, log: Log
+        self,
+        fleet: Callable[[], Fleet],
+        backend_of: Callable[[str], str | None],
+        feed: BoardFeed,
+        on_fault: Callable[[], None],
+        log: Log,
     ) -> None:
+        """`on_fault` is called, from another thread, when `fault` has changed."""
         self._fleet, self._backend_of, self._feed, self._log = fleet, backend_of, feed, log
+        self._on_fault = on_fault
         self._tmux: Tmux | None = None
         self._panes: Mapping[str, Pane] = {}
         self._read: dict[str, tuple[str, float]] = {}
@@ -61,14 +68,17 @@ class ScreenReader:
 
     def _run(self) -> None:
         while not self._closed.wait(LOOKS_EVERY_S):
+            fault = ""
             try:
                 self._look()
-                self.fault = ""
             except MusterError as error:
-                self.fault = str(error)
+                fault = str(error)
                 self._close_tmux()
             except Exception as error:  # noqa: BLE001 - whatever one screen holds, the next look is tried
                 self._log.failure("could not read screens", error)
+            if fault != self.fault:
+                self.fault = fault
+                self._on_fault()
         self._close_tmux()
 
     def _look(self) -> None:

@@ -5,7 +5,7 @@ and hands everything to the page.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -43,8 +43,22 @@ FORGOTTEN_AFTER_S = 600.0
 class Board:
     name: ClassVar[str] = "board"
 
-    def __init__(self, fleet_file: FleetFile, journal: Journal, feed: BoardFeed, commands: PageCommands) -> None:
+    def __init__(
+        self,
+        fleet_file: FleetFile,
+        journal: Journal,
+        feed: BoardFeed,
+        commands: PageCommands,
+        tmux_fault: Callable[[], str] = lambda: "",
+        serve_page: Callable[[], str] = lambda: "",
+    ) -> None:
+        """`tmux_fault` says why screens can't be read; `serve_page` serves the page if it is not, or says why it can't.
+
+        Both say nothing while all is well.
+        """
         self._fleet_file = fleet_file
+        self._tmux_fault = tmux_fault
+        self._serve_page = serve_page
         self._feed = feed
         self._commands = commands
         self._mirror = MirroredRecords(journal)
@@ -53,7 +67,11 @@ class Board:
         self._branches_at = 0.0
         self._fleet: Fleet | None = None
         self._all_dirty = True
-        self._fleet_is_shown = self._cards_are_shown = self._broker_answered = False
+        self._fleet_is_shown = False
+        self._dropped: set[str] = set()
+        """Cards that were removed since the last poll, which removes them again: a turn may not have been committed."""
+        self._outside: tuple[bool, str, str] | None = None
+        """Whether the broker answers, and what is wrong with tmux and the fleet file, as it was shown last."""
         self._commentary = Commentary()
         self._remembered: dict[str, CardMemory] = {}
         """What the last turn remembered of cards. It counts if the next turn finds it committed."""
@@ -96,7 +114,10 @@ class Board:
         gone = self._drop_cards(turn, context)
         self._beat(turn)
         self._commands.send(turn)
-        self._show(turn, context, changed, gone, comments)
+        # After a turn that did not come to its end, the page may have missed anything.
+        self._show(turn, context, self._cards if is_all_dirty else changed, gone, comments)
+        if fault := self._serve_page():
+            turn.degrade(fault)  # the cards are kept all the same
         if changed or gone or comments:
             turn.coalesce(COALESCE_S)
         self._all_dirty = False
@@ -119,9 +140,10 @@ class Board:
                 self._fleet_is_shown = False
             elif (agent := self._mirror.take(hint)) is not None:
                 dirty.add(agent)
-        if turn.poll or is_all_dirty or turn.broker_answers is not self._broker_answered:
+        outside = (turn.broker_answers, self._tmux_fault(), self._fleet_file.fault)
+        if turn.poll or is_all_dirty or outside != self._outside:
             self._fleet_is_shown = False
-        self._broker_answered = turn.broker_answers
+        self._outside = outside
         # A limit holds all agents of its account.
         return dirty, is_all_dirty or _limits(self._mirror) != limits
 
@@ -176,17 +198,20 @@ class Board:
             turn.memory.put(DAYS, days[agent], agent)
         self.days = days
 
-    def _drop_cards(self, turn: Turn, context: CardContext) -> list[str]:
+    def _drop_cards(self, turn: Turn, context: CardContext) -> set[str]:
         """Remove the cards of agents that are neither declared nor recorded any more."""
-        gone = [agent for agent in self._cards if agent not in context.records and agent not in context.fleet.agents]
+        gone = self._cards.keys() - set(context.agents)
         for agent in gone:
             del self._cards[agent]
-            turn.clear_state(CARD_STATE, card=agent)
         if gone:
             self.days = {agent: day for agent, day in self.days.items() if agent not in gone}
+        again = self._dropped - self._cards.keys() if turn.poll else set()
+        for agent in sorted(gone | again):
+            turn.clear_state(CARD_STATE, card=agent)
+        self._dropped = set(gone) if turn.poll else self._dropped | gone
         if turn.poll:
             self._forget(turn, context)
-        return gone
+        return gone | again
 
     def _forget(self, turn: Turn, context: CardContext) -> None:
         """Forget what is remembered of agents that are gone for good."""
@@ -224,18 +249,16 @@ class Board:
         self,
         turn: Turn,
         context: CardContext,
-        changed: Mapping[str, CardState],
-        gone: list[str],
+        cards: Mapping[str, CardState],
+        gone: set[str],
         comments: NewComments,
     ) -> None:
         """Hand what is new to the page."""
         if not self._fleet_is_shown:
             self._fleet_is_shown = True
             presence = self._presence if turn.broker_answers else None
-            self._feed.put_fleet(fleet_document(context, presence, self._fleet_file.fault))
-        if not self._cards_are_shown:
-            self._cards_are_shown, changed = True, self._cards
-        self._feed.put_cards({agent: card_document(card) for agent, card in changed.items()}, gone)
+            self._feed.put_fleet(fleet_document(context, presence, self._fleet_file.fault, self._tmux_fault()))
+        self._feed.put_cards({agent: card_document(card) for agent, card in cards.items()}, gone)
         self._feed.put_loops(
             [
                 loops.loop_document(name, loop, turn.memory.find(LOOPS, name) or LoopProgress())
@@ -245,5 +268,7 @@ class Board:
         self._feed.add_comments(comment_document(agent, comment) for agent, comment in comments)
 
 
-def _limits(mirror: MirroredRecords) -> set[tuple[str | None, str | None]]:
-    return {(record.account, record.limit) for record in mirror.records.values() if record.limit}
+def _limits(mirror: MirroredRecords) -> list[tuple[str, str | None, str | None, datetime | None]]:
+    """What the cards of other agents of the same account show of a limit."""
+    found = [(agent, record) for agent, record in mirror.records.items() if record.limit]
+    return [(agent, record.account, record.limit, record.limit_resets) for agent, record in found]

@@ -12,7 +12,7 @@ from shared.errors import MusterError
 from shared.version import __version__
 
 VERBS = {
-    "demo": "show the whole idea: three agents, one of them killed, seen and restarted",
+    "demo": "show the whole idea with scripted agents: approvals, a limit, a killed agent, work handed on",
     "test": "run what the tests and checks of this project are",
     "init": "write a commented fleet.yaml here",
     "up": "start the broker and the services in the background",

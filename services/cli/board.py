@@ -13,7 +13,7 @@ from services.cli import exit_codes
 from services.cli.fleet_option import is_up, open_fleet, open_fleet_leniently, say
 from services.cli.request import add_wait, ask, check_name
 from services.cli.words import plain
-from shared.client.board_access import LINK_LASTS_S, BoardAccess, BoardAddress, page_url, running_address
+from shared.client.board_access import LINK_LASTS_S, BoardAccess, new_link
 from shared.client.processes import switched_on_since
 from shared.contract.commands import Comment
 from shared.contract.topics import first_fault
@@ -58,11 +58,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _enter(fleet: Fleet, options: argparse.Namespace) -> int:
     """Make a link, print it, and open it where there is a browser."""
-    address = running_address(fleet.home)
-    if address is None:
+    link = new_link(fleet, acts=options.act)
+    if link is None:
         raise MusterError(_why_not(fleet))
-    access = BoardAccess(fleet.home)
-    link = _link(fleet, address, access, acts=options.act)
     if options.json:
         print(json.dumps({"url": link, "acts": options.act, "lasts_s": LINK_LASTS_S}))
         return 0
@@ -71,15 +69,11 @@ def _enter(fleet: Fleet, options: argparse.Namespace) -> int:
     say(f"the link works once, within {LINK_LASTS_S / 60:.0f} minutes; the page {may}")
     if not options.url and has_display():
         # By a file: what is on a command line, every user of this machine can read.
-        write(access.redirect_page, REDIRECT.format(link=html.escape(link)))
-        if not webbrowser.open(access.redirect_page.as_uri()):
+        page = BoardAccess(fleet.home).redirect_page
+        write(page, REDIRECT.format(link=html.escape(link)))
+        if not webbrowser.open(page.as_uri()):
             say("no browser could be started; open the link yourself")
     return 0
-
-
-def _link(fleet: Fleet, address: BoardAddress, access: BoardAccess, *, acts: bool) -> str:
-    # Behind the #, which browsers keep to themselves: no server, proxy or log gets the token by it.
-    return f"{page_url(fleet, address)}/#{access.make_link(acts=acts)}"
 
 
 def has_display() -> bool:

@@ -1,4 +1,4 @@
-"""The ready-made fleets of `muster init --example`: files, and a git remote with a clone for each agent."""
+"""Ready-made fleets, for `muster init --example` and the demo: files, a git remote, and a clone for each workspace."""
 
 import os
 import shutil
@@ -19,21 +19,20 @@ def examples() -> list[str]:
     return sorted(each.name for each in EXAMPLES.iterdir() if each.is_dir())
 
 
-def files_of(name: str) -> Iterator[Path]:
-    """The example's files, relative to its directory."""
-    directory = EXAMPLES / name
-    yield from (path.relative_to(directory) for path in sorted(directory.rglob("*")) if path.is_file())
+def files_of(source: Path) -> Iterator[Path]:
+    """The files of a ready-made fleet, relative to its directory."""
+    yield from (path.relative_to(source) for path in sorted(source.rglob("*")) if path.is_file())
 
 
-def lay_out(name: str, path: Path, *, force: bool) -> Fleet:
-    """Write an example's files beside the fleet file, and make the repositories that it names."""
+def lay_out(source: Path, path: Path, *, force: bool = False) -> Fleet:
+    """Write the files of a ready-made fleet beside the fleet file, and make the repositories that it names."""
     directory = path.parent
-    places = {file: path if file.name == "fleet.yaml" else directory / file for file in files_of(name)}
+    places = {file: path if file.name == "fleet.yaml" else directory / file for file in files_of(source)}
     if there := [str(place) for place in places.values() if place.exists() and not force]:
         raise MusterError(f"{', '.join(there)}: there already; choose an empty directory, or replace them with --force")
     for file, place in places.items():
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text((EXAMPLES / name / file).read_text(encoding="utf-8"), encoding="utf-8")
+        place.write_text((source / file).read_text(encoding="utf-8"), encoding="utf-8")
     fleet = load_fleet(path)
     for loop in fleet.declared.loops.values():
         clones = {fleet.resolve(agent.dir): each for each, agent in reversed(list(fleet.agents.items()))}
@@ -46,7 +45,7 @@ def _make_repositories(remote: Path, branch: str, clones: dict[Path, str]) -> No
     if remote.exists() or any(clone.exists() for clone in clones):
         return  # what people have pushed there is theirs
     if shutil.which("git") is None:
-        raise MusterError("the example needs git; install it with: apt-get install git, or brew install git")
+        raise MusterError("its loop needs git; install it with: apt-get install git, or brew install git")
     remote.parent.mkdir(parents=True, exist_ok=True)
     _git(remote.parent, "init", "--quiet", "--bare", str(remote))
     _git(remote, "symbolic-ref", "HEAD", f"refs/heads/{branch}")

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from services.cli.example import examples, lay_out
+from services.cli.example import EXAMPLES, examples, lay_out
 from services.cli.fleet_option import say
 from shared.agents.parts import programs_with
 from shared.errors import MusterError
@@ -161,7 +161,7 @@ def run(options: argparse.Namespace) -> int:
     write(home / ".gitignore", "*\n")
     write(home / "fleet.schema.json", render(schema()))
     if options.example:
-        lay_out(options.example, path, force=options.force)
+        lay_out(EXAMPLES / options.example, path, force=options.force)
     else:
         path.write_text(TEMPLATE, encoding="utf-8")
     muster = f"muster --fleet {path}" if options.fleet else "muster"

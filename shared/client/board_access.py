@@ -344,3 +344,12 @@ def _session_of(found: dict[str, Any]) -> BoardSession:
         moment("granted"),
         moment("acts_until"),
     )
+
+
+def new_link(fleet: Fleet, *, acts: bool) -> str | None:
+    """A link into the page that works once; None while the board does not run."""
+    address = running_address(fleet.home)
+    if address is None:
+        return None
+    # Behind the #, which browsers keep to themselves: no server, proxy or log gets the token by it.
+    return f"{page_url(fleet, address)}/#{BoardAccess(fleet.home).make_link(acts=acts)}"

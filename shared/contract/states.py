@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Any
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from shared.contract.envelope import Data, Tone
 from shared.contract.ids import Id
@@ -119,15 +119,19 @@ class AgentState(AgentFacts):
         return self.status.value
 
 
-class AnswerOption(Data):
+class AnswerOption(BaseModel):
     """A row of a dialog that a key chooses."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     key: str
     text: str
 
 
-class CardQuestion(Data):
+class CardQuestion(BaseModel):
     """What an agent asks a person."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     since: AwareDatetime
     reason: str = Field(description="What it asks for.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from shared.screen.styles import CUBE, pieces, words
+from shared.screen.styles import CUBE, columns, pieces, words
 
 Colour = int | str
 Style = tuple[tuple[str, Colour | bool], ...]
@@ -38,7 +38,8 @@ class ScreenGrid:
 
     @property
     def width(self) -> int:
-        return max((sum(len(text) for text, _ in row) for row in self.rows), default=0)
+        """In columns of the terminal: some characters take two."""
+        return max((sum(columns(text) for text, _ in row) for row in self.rows), default=0)
 
 
 def grid(screen: str) -> ScreenGrid:
@@ -59,8 +60,9 @@ def grid(screen: str) -> ScreenGrid:
 
 
 def _add(row: list[tuple[str, int]], text: str, numbers: dict[Style, int], style: Style) -> None:
-    if text and sum(len(known) for known, _ in row) < LONGEST_ROW:
-        row.append((text[:LONGEST_ROW], numbers.setdefault(style, len(numbers))))
+    room = LONGEST_ROW - sum(len(known) for known, _ in row)
+    if text and room > 0:
+        row.append((text[:room], numbers.setdefault(style, len(numbers))))
 
 
 @lru_cache(maxsize=4096)
@@ -70,6 +72,8 @@ def _after(style: Style, codes: str) -> Style:
     for word, numbers in words(codes):
         if word in ("", "0"):
             now.clear()
+        elif word == "4" and numbers == [0]:  # `4:0`: the kind of underline that is none
+            now.pop("underline", None)
         elif word in SWITCHES:
             now.update(SWITCHES[word])
         elif word in ("38", "48"):

@@ -183,8 +183,9 @@ def _bottom(text: str, rows: int) -> str:
 
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
-NUMBERED_ROW = re.compile(r"^[\s│┃]*[❯›>●]?\s*([1-9])[.)] +(\S.*?)[\s│┃]*$", re.MULTILINE)
-MOST_OPTIONS = 9
+NUMBERED_ROW = re.compile(
+    r"^(?P<before>[ │┃]*(?P<mark>[❯›>●]?) *)(?P<key>[1-9])[.)] +(?P<text>\S.*?)[ │┃]*$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +208,18 @@ class ScreenReading:
         """The key and the text of each row of a choice; empty if the dialog is none."""
         if self.dialog is None or not self.dialog.numbered:
             return ()
-        rows = dict.fromkeys(NUMBERED_ROW.findall(self.dialog_text))
-        in_order = [row for number, row in enumerate(rows, start=1) if row[0] == str(number)]
-        return tuple(in_order[:MOST_OPTIONS])
+        rows = list(NUMBERED_ROW.finditer(self.dialog_text))
+        # The question, or the words below a row, may be numbered too, but do not stand where the chosen row does.
+        chosen = [len(row["before"]) for row in rows if row["mark"]] or [len(row["before"]) for row in rows]
+        found: list[tuple[str, str]] = []
+        for row in rows:
+            if len(row["before"]) != chosen[-1]:
+                continue
+            if row["key"] == "1":
+                found = []
+            if row["key"] == str(len(found) + 1):
+                found.append((row["key"], row["text"]))
+        return tuple(found)
 
     @property
     def empty(self) -> bool:

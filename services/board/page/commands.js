@@ -8,8 +8,8 @@ const KEPT = 60;
 const FINAL = new Set(["done", "refused", "lost"]);
 
 /**
- * The latest outcome per place. `state` is that of the command message; "sent" also while it is on its way.
- * @type {import("@preact/signals").Signal<Map<string, {id: string, verb: string, agent: string, label: string, state: string, said: string, at: number}>>}
+ * The latest outcome per place: `{id, verb, agent, label, state, said, at}`.
+ * `state` is that of the command message; "sent" also while it is on its way.
  */
 export const outcomes = signal(new Map());
 /** Open while the page offers to unlock; holds the reason. */
@@ -33,7 +33,8 @@ export async function send(place, label, command) {
     return true;
   }
   const locked = status === 403 && data.code === "locked";
-  update(place, { state: "refused", said: locked ? "this page only looks; unlock it, then ask again" : data.said ?? "the server refused it" });
+  const said = locked ? "this page only looks; unlock it, then ask again" : data.said ?? "the server gave no reason";
+  update(place, { state: "refused", said });
   if (locked) offerUnlock("That needs an unlocked page.");
   return false;
 }
@@ -57,7 +58,7 @@ function update(place, change) {
   if (!outcome) return;
   const changed = { ...outcome, ...change, at: now() };
   show(place, changed);
-  if (isFinal(changed)) announce(`${changed.label}, ${changed.agent}: ${outcomeText(changed)}`);
+  if (isFinal(changed)) announce(`${changed.agent}: ${outcomeText(changed)}`);
 }
 
 function take(message) {
@@ -84,13 +85,23 @@ async function catchUp() {
   }
 }
 
-const WORDS = { sent: "sent", waiting: "waits", done: "done", refused: "refused", lost: "no answer" };
 const MARKS = { sent: "…", waiting: "…", done: "✓", refused: "✕", lost: "?" };
 
 export const outcomeMark = (outcome) => MARKS[outcome.state] ?? "…";
-export function outcomeText(outcome) {
-  const word = WORDS[outcome.state] ?? outcome.state;
-  return outcome.said ? `${word}: ${outcome.said}` : word;
+export function outcomeText({ label, state, said }) {
+  switch (state) {
+    case "sent": return `${label}: sent…`;
+    case "waiting": return `${label} waits${said && `: ${said}`}`;
+    case "done": return `${label}: ${said || "done"}`;
+    case "refused": return `${label} refused${said && `: ${said}`}`;
+    default: return `${label}: ${said || "no answer in time"}`;
+  }
+}
+
+/** The last thing that was asked of an agent, whichever place it was asked from; comments show their own. */
+export function latestOutcome(agent) {
+  const asked = [...outcomes.value.values()].filter((outcome) => outcome.agent === agent && outcome.verb !== "comment");
+  return asked.reduce((latest, outcome) => !latest || outcome.at >= latest.at ? outcome : latest, null);
 }
 
 onMessage("command", take);

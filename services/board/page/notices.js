@@ -13,8 +13,8 @@ export const notices = computed(() => {
   const known = fleet.value;
   if (!known) return found;
   if (!known.broker.up) found.push({ about: "broker", text: `Broker ${known.broker.said}` });
-  if (!known.tmux.up) found.push({ about: "tmux", text: `tmux: ${known.tmux.said}` });
-  for (const service of troubledServices(known)) found.push({ about: "service", text: `${service.name} ${service.said || `is ${service.status}`}` });
+  if (!known.tmux.up) found.push({ about: "tmux", text: known.tmux.said || "tmux does not answer" });
+  for (const { name, said, status } of troubledServices(known)) found.push({ about: "service", text: `${name}: ${said || status}` });
   for (const fault of known.faults) found.push({ about: "fleet", text: fault });
   return found;
 });

@@ -1,15 +1,15 @@
 // A line that says what became of an action.
 import { Ticking, now } from "./clock.js";
-import { isFinal, outcomeMark, outcomeText, outcomes } from "./commands.js";
+import { isFinal, outcomeMark, outcomeText } from "./commands.js";
 import { html } from "./html.js";
 import { span } from "./words.js";
 
-export function Outcome({ place }) {
-  const outcome = outcomes.value.get(place);
+export function Outcome({ outcome }) {
   if (!outcome) return html`<p class="outcome"></p>`;
-  const text = `${outcome.label}: ${outcomeText(outcome)}`;
+  const text = outcomeText(outcome);
   return html`<p class="outcome" data-outcome=${outcome.state} title=${text}>
-    <span class="mark" aria-hidden="true">${outcomeMark(outcome)}</span>${text}${isFinal(outcome) && html`<${Ticking} class="ago" text=${() => agoText(outcome)} />`}
+    <span class="mark" aria-hidden="true">${outcomeMark(outcome)}</span>${text}
+    ${isFinal(outcome) && html`<${Ticking} class="ago" text=${() => agoText(outcome)} />`}
   </p>`;
 }
 

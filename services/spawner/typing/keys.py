@@ -95,8 +95,11 @@ def advance(press: KeyPress, seen: DeliveryInput) -> Step[KeyPress]:
         if press.pressed or not seen.ours:
             return Delivered("screen")
         return DeliveryFailed("nothing was pressed: what was on the agent's screen has just gone away by itself")
-    if press.pressed and seen.now - press.since < KEYS_WORK_WITHIN_S:
+    is_uncertain = press.what == "answer" and not press.pressed and not seen.ours  # pressed twice, it may mean another
+    if (press.pressed or is_uncertain) and seen.now - press.since < KEYS_WORK_WITHIN_S:
         return DeliveryWait()
+    if is_uncertain:
+        return DeliveryFailed("it is not known whether the key was pressed: look at the agent's screen")
     if press.presses >= (MOST_PRESSES_OF_A_ROW if press.what == "answer" else MOST_PRESSES):
         return DeliveryFailed("the keys were pressed, and what was to end is still on the agent's screen")
     return DeliveryAct(replace(press, pressed=True, presses=press.presses + 1, since=seen.now), "submit")

@@ -1,4 +1,4 @@
-"""Muster's own scripted agent: its transcript shows an answer at once, whatever its screen does next."""
+"""Muster's own scripted agent: its transcript has an answer where its turn ends, or at once where it asks something."""
 
 from shared.agents.transcript import Document
 from shared.agents.transcript_activity import TURN_ENDED, TranscriptActivity

@@ -1,10 +1,10 @@
 """A stand-in for a coding agent: works a little, waits a little, answers what is typed. Needs nothing but Python.
 
 It has what real agents have and what makes typing into them hard: an input box that is redrawn, pastes that are shown
-as a placeholder, a permission dialog (say `ask …`), work that can be interrupted, conversations that can be resumed,
-a usage limit (`limit 30`, in seconds; `limit 30 menu` asks what to do about it, `limit 30 auto` goes on by itself), a
-login that is refused (`login`), a program that hangs (`freeze`), and promises (`promise 2026-01-31T09:30:00Z`).
-In a loop it plays its part by lines in its prompt: demo_script.py.
+as a placeholder, a permission dialog (say `ask …`), a question with options (`choose Which? | one | two`), work that
+can be interrupted, conversations that can be resumed, a usage limit (`limit 30`, in seconds; `limit 30 menu` asks what
+to do about it, `limit 30 auto` goes on by itself), a login that is refused (`login`), a program that hangs (`freeze`),
+and promises (`promise 2026-01-31T09:30:00Z`). What else it does is in lines of its prompt: demo_script.py.
 
 With `--answer` it only says how the work in a conversation is, as a fork of a real one would: done after `finish …`,
 waiting after a promise, else at work; after `hang` it never answers.
@@ -18,7 +18,6 @@ import os
 import random
 import re
 import select
-import shutil
 import signal
 import sys
 import termios
@@ -29,16 +28,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shared.agents.demo.demo_script import DemoScript, ScriptFailed, play
+    from shared.agents.demo.demo_dialog import DemoDialog, choice, limit_menu, permission
+    from shared.agents.demo.demo_script import DemoScript, ScriptFailed, for_people, play, tempo
+    from shared.agents.demo.demo_terminal import BOLD, CYAN, FAINT, YELLOW, DemoTerminal, styled
+    from shared.agents.demo.demo_work import CODE, DemoWork
 else:
     sys.path.insert(0, str(Path(__file__).parent))  # it is run as a program, alone (-I) with what is beside it
-    from demo_script import DemoScript, ScriptFailed, play
+    from demo_dialog import DemoDialog, choice, limit_menu, permission
+    from demo_script import DemoScript, ScriptFailed, for_people, play, tempo
+    from demo_terminal import BOLD, CYAN, FAINT, YELLOW, DemoTerminal, styled
+    from demo_work import CODE, DemoWork
 
-STEPS = ("reading the code", "thinking", "editing", "running the tests", "writing a commit message")
 PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
 SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[A-Z])")
 SHOWN_AT_MOST = 600
 KEYS_WITHIN_S = 0.05
+LOOK_EVERY_S, LOOK_BUSY_S, LOOK_NEXT_STEP_S = 1.0, 0.25, 0.05
+SHOWN_BEFORE_END_S = 0.2
+"""tmux may lose what a program writes right before it ends."""
 
 
 class DemoConversation:
@@ -49,6 +56,17 @@ class DemoConversation:
         self._path = Path(fleet).parent / ".muster" / "demo" / f"{name}.jsonl" if fleet and name else None
         if resume and (self._path is None or not self._path.exists()):
             sys.exit(f"demo agent: there is no conversation {name}")
+
+    def shared_limit(self, account: str, until: float) -> float:
+        """When the limit of an account resets: as the first agent said that hit it, if that is still to come."""
+        if self._path is None or not account.isidentifier():
+            return until
+        file = self._path.with_name(f"{account}.limit")
+        with contextlib.suppress(OSError, ValueError):
+            if (known := float(file.read_text(encoding="utf-8"))) > time.time():
+                return known
+        file.write_text(str(until), encoding="utf-8")
+        return until
 
     def told(self) -> list[str]:
         """All prompts of the conversation."""
@@ -65,25 +83,6 @@ class DemoConversation:
             file.write(json.dumps({"time": time.time(), "who": who, "text": text, **more}) + "\n")
 
 
-class DemoTerminal:
-    """Lines that scroll, and below them a box that is redrawn after every change."""
-
-    def __init__(self) -> None:
-        self._drawn = 0
-
-    def draw(self, said: list[str], block: list[str]) -> None:
-        if self._drawn:
-            sys.stdout.write(f"\x1b[{self._drawn - 1}A" if self._drawn > 1 else "")
-            sys.stdout.write("\r\x1b[J")
-        sys.stdout.write("".join(f"{line}\r\n" for line in said))
-        sys.stdout.write("\r\n".join(block))
-        sys.stdout.flush()
-        self._drawn = len(block)
-
-    def columns(self) -> int:
-        return shutil.get_terminal_size().columns
-
-
 class DemoAgent:
     def __init__(self, name: str, conversation: DemoConversation) -> None:
         self._chance = random.Random(name)  # noqa: S311 - the same agent prints the same each time
@@ -92,35 +91,42 @@ class DemoAgent:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
         self._keys = ""
         self._text = ""
-        self._asks = ""
-        self._works_until = 0.0
+        self._dialog: DemoDialog | None = None
+        self._work: DemoWork | None = None
         self._steps: list[str] = []
+        self._in_turn = False
         self._script = DemoScript()
         for text in conversation.told():
             self._script.learn(text)
         self._frozen = False
         self._limited_until = 0.0
         self._goes_on = False
-        self._menu = False
         self._said: list[str] = []
         self.ended = False
+        self.failed = False
 
     def run(self) -> None:
         while not self.ended:
-            self._terminal.draw(self._said, self._block())
-            self._said.clear()
+            self._show()
             while self._frozen:
                 time.sleep(60)
             if self._wait_for_keys():
                 self._read_keys()
-            elif self._steps and time.monotonic() >= self._works_until:
+            elif self._dialog is not None:
+                continue
+            elif self._steps and not self._is_at_work():
                 self._play(self._steps.pop(0))
-            elif self._goes_on and time.time() >= self._limited_until:
+            elif self._goes_on and not self._is_limited():
                 self._goes_on = False
-                self._said.append("* usage limit reset, going on by itself")
+                self.say("* usage limit reset, going on by itself")
                 self.submit("go on")
-            elif not self._asks and not self._menu and not self._is_limited():
-                self._said.append(f"* {self._chance.choice(STEPS)} ...")
+            elif self._work is not None and self._is_at_work():
+                self._said += self._work.lines(time.monotonic())
+            elif self._in_turn:
+                self._end_turn()
+        if self.failed:
+            self._terminal.draw(self._said, [])
+            time.sleep(SHOWN_BEFORE_END_S)
 
     def say(self, line: str) -> None:
         self._said.append(line)
@@ -128,8 +134,8 @@ class DemoAgent:
     def submit(self, text: str) -> None:
         """Take a message as if it was typed."""
         self._conversation.note("user", text)
-        first = " ".join(text.split())
-        self._said.append(f"> heard: {first[:60]}{'…' if len(first) > 60 else ''}")
+        first = for_people(text)
+        self.say(f"> heard: {first[:60]}{'…' if len(first) > 60 else ''}")
         if text.strip() == "exit":
             self.ended = True
         elif not self._is_refused(text):
@@ -138,73 +144,117 @@ class DemoAgent:
     def _take_up(self, text: str) -> None:
         answer = "All done."
         if text.startswith("ask"):
-            self._asks = " ".join(text.split())[:40]
+            self._dialog = permission(text)
+        elif text.startswith("choose ") and "|" in text:
+            self._dialog = choice(text.removeprefix("choose "))
         elif text.startswith("work"):
             seconds = re.search(r"\d+", text)
-            self._works_until = time.monotonic() + float(seconds[0] if seconds else 10)
+            self._begin_work(float(seconds[0] if seconds else 10), CODE)
         elif text.startswith("freeze"):
-            self._works_until, self._frozen = float("inf"), True
+            self._begin_work(float("inf"), CODE)
+            self._frozen = True
         elif steps := self._part(text):
             self._steps += steps
+            self._in_turn = True
         elif text.startswith("promise"):
             answer = f"WAITING-UNTIL: {text.removeprefix('promise').strip()}"
-            self._said.append(f"* {answer}")
-        self._conversation.note("agent", answer)
+            self.say(f"* {answer}")
+        if not self._in_turn:
+            self._conversation.note("agent", answer)
 
     def _part(self, text: str) -> list[str]:
-        """The steps of its script in a loop, if it is in one."""
+        """The steps of its script, if it has one. Who pushes pulls first."""
         self._script.learn(text)
         steps = self._script.steps(text)
-        return ["pull", *steps] if steps else []
+        return ["pull", *steps] if any(step.startswith("push ") for step in steps) else steps
+
+    def _begin_work(self, seconds: float, topic: str) -> None:
+        now = time.monotonic()
+        self._work = DemoWork(topic, self._chance, now, now + seconds)
+        self._in_turn = True
+
+    def _end_turn(self) -> None:
+        """Say so in the conversation: since then it waits."""
+        self._work, self._in_turn = None, False
+        self._conversation.note("agent", "All done.")
 
     def _play(self, step: str) -> None:
-        if found := re.fullmatch(r"work ?(\d*\.?\d*)", step):
-            self._works_until = time.monotonic() + float(found[1].strip(".") or 1)
-            return
-        if step == "exit":
-            self.ended = True
-            return
         try:
-            self._said += [f"* {said}" for said in play(step)]
+            self._do(step)
         except (ScriptFailed, OSError, ValueError) as error:
-            self._said.append(f"! {error}")
+            self.say(f"! {error}")
             self._steps.clear()
+
+    def _do(self, step: str) -> None:
+        verb, _, rest = step.partition(" ")
+        match verb:
+            case "work":
+                seconds, _, topic = rest.partition(" ")
+                self._begin_work(float(seconds or 1) / tempo(), topic or CODE)
+            case "ask":
+                self._dialog = permission(rest)
+            case "choose":
+                self._dialog = choice(rest)
+            case "limit":
+                self._hit_limit(rest.split(), tempo())
+                self._refuse_for_limit()
+            case "say":
+                self.say(f"● {rest}")
+            case "fail":
+                self.say(f"! {rest}")
+                self.ended = self.failed = True
+            case "exit":
+                self.ended = True
+            case _:
+                self._said += [f"● {said}" for said in play(step)]
 
     def _is_refused(self, text: str) -> bool:
         """Refuse as a model does: the account is at its limit, or not logged in."""
         if text.startswith("limit"):
-            self._hit_limit(text.split())
+            self._hit_limit(text.split()[1:])
         if self._is_limited():
-            resets = time.strftime("%H:%M:%S", time.gmtime(self._limited_until))
-            by_itself = f" · going on by itself at {resets}" if self._goes_on else ""
-            self._said.append(f"! usage limit reached · resets {resets} (UTC){by_itself}")
-            self._conversation.note("limit", "usage limit reached", resets=self._limited_until)
+            self._refuse_for_limit()
             return True
         if text.strip() == "login":
-            self._said.append("! not logged in")
+            self.say("! not logged in")
             self._conversation.note("error", "not logged in")
             return True
         return False
 
-    def _hit_limit(self, words: list[str]) -> None:
-        seconds = float(words[1]) if len(words) > 1 else 30.0
-        self._limited_until = time.time() + seconds
-        self._menu, self._goes_on = "menu" in words, "auto" in words
+    def _hit_limit(self, words: list[str], faster: float = 1.0) -> None:
+        seconds = float(words[0]) if words else 30.0
+        account = words[2] if words[1:2] == ["of"] and len(words) > 2 else ""
+        self._limited_until = self._conversation.shared_limit(account, time.time() + seconds / faster)
+        self._goes_on = "auto" in words
+        self._dialog = limit_menu() if "menu" in words else None
+
+    def _refuse_for_limit(self) -> None:
+        resets = time.strftime("%H:%M:%S", time.gmtime(self._limited_until))
+        by_itself = f" · going on by itself at {resets}" if self._goes_on else ""
+        self.say(f"! usage limit reached · resets {resets} (UTC){by_itself}")
+        self._steps.clear()
+        self._work, self._in_turn = None, False
+        self._conversation.note("limit", "usage limit reached", resets=self._limited_until)
 
     def _is_limited(self) -> bool:
         return time.time() < self._limited_until
 
     # --- what is seen ---
 
+    def _show(self) -> None:
+        said, self._said = self._said, []
+        self._terminal.draw(said, self._block())
+
     def _block(self) -> list[str]:
         columns = self._terminal.columns()
         rule = "─" * columns
-        if self._asks:
-            return [rule, f"Do you allow this? {self._asks}", "  1. Yes", "  2. No", "1 or 2 · esc to refuse"]
-        if self._menu:
-            return [rule, "What do you want to do?", "  1. Buy more", "  2. Wait for the reset", "1 or 2"]
-        footer = "  working · esc to interrupt" if self._is_working() else "  demo agent · enter to send"
-        return [rule, *self._box(columns - 3), rule, footer]
+        if self._dialog is not None:
+            title, *rows = (row[:columns] for row in self._dialog.rows())
+            return [rule, styled(title, BOLD), *rows[:-1], styled(rows[-1], FAINT)]
+        if not self._is_working():
+            return [rule, *self._box(columns - 3), rule, "  demo agent · enter to send"]
+        turns = [styled(self._work.row(time.monotonic()), YELLOW)] if self._work is not None else []
+        return [*turns, rule, *self._box(columns - 3), rule, f"  {styled('working', CYAN)} · esc to interrupt"]
 
     def _box(self, width: int) -> list[str]:
         if not self._text:
@@ -215,13 +265,16 @@ class DemoAgent:
         return [("› " if place == 0 else "  ") + line for place, line in enumerate(lines)]
 
     def _is_working(self) -> bool:
-        return bool(self._steps) or time.monotonic() < self._works_until
+        return bool(self._steps) or self._is_at_work()
+
+    def _is_at_work(self) -> bool:
+        """Whether the last step that takes time still lasts."""
+        return self._work is not None and time.monotonic() < self._work.until
 
     # --- what is typed ---
 
     def _wait_for_keys(self) -> bool:
-        idle_s = self._chance.uniform(1.0, 4.0) if not self._is_working() else 0.3
-        wait_s = 0.05 if self._steps and time.monotonic() >= self._works_until else idle_s
+        wait_s = LOOK_BUSY_S if self._is_at_work() else LOOK_NEXT_STEP_S if self._steps else LOOK_EVERY_S
         return bool(select.select([0], [], [], wait_s)[0])
 
     def _read_keys(self) -> None:
@@ -239,7 +292,7 @@ class DemoAgent:
             if not ended:
                 return False
             self._keys = rest
-            if not self._asks and not self._menu:
+            if self._dialog is None:
                 self._text += text
         elif found := SEQUENCE.match(self._keys):
             self._keys = self._keys[found.end() :]
@@ -251,19 +304,17 @@ class DemoAgent:
         return True
 
     def _press(self, key: str) -> None:
-        if self._menu:
-            self._choose(key)
-        elif self._asks:
-            self._answer(key)
+        if self._dialog is not None:
+            self._answer(self._dialog, key)
         elif key == "\r":
             text, self._text = self._text, ""
             if text.strip():
                 self.submit(text)
         elif key == "\x1b":
             if self._is_working():
-                self._works_until = 0.0
+                self._work = None
                 self._steps.clear()
-                self._said.append("* interrupted")
+                self.say("* interrupted")
         elif key == "\x15":
             self._text = ""
         elif key in ("\x7f", "\b"):
@@ -273,21 +324,15 @@ class DemoAgent:
         elif key.isprintable() or key == "\n":
             self._text += key
 
-    def _choose(self, key: str) -> None:
-        if key in ("1", "\r"):
-            self._said.append("* bought")
-        elif key != "2":
+    def _answer(self, dialog: DemoDialog, key: str) -> None:
+        answer = dialog.answers.get(key)
+        if answer is None:
             return
-        self._menu = False
-
-    def _answer(self, key: str) -> None:
-        if key in ("1", "y"):
-            self._said.append("* allowed")
-        elif key in ("2", "n", "\x1b"):
-            self._said.append("* refused")
-        else:
-            return
-        self._asks = ""
+        self._dialog = None
+        if answer.said:
+            self.say(f"* {answer.said}")
+        if not answer.goes_on:
+            self._steps.clear()
 
 
 @contextlib.contextmanager
@@ -337,6 +382,7 @@ def main() -> None:
         agent.submit(given.prompt)
     with raw_terminal():
         agent.run()
+    sys.exit(agent.failed)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,17 @@
-"""What a demo agent does in a loop. It has no model, so it follows lines of its prompt:
+"""What a demo agent does. It has no model, so it follows lines of its prompt:
 
     demo: on start: work 1; write done/{number}.md all of it; push claim: {phase} is ready
     demo: on review: write STATUS.md STATUS: DONE {phase}; push status: {phase} is done
 
 `start` is the prompt itself, any other word a message that has it. A real agent needs none of these lines.
+
+    work 12 docs               works for so many seconds, and shows lines of such work: demo_work.py has the topics
+    ask rm -r build | why      asks for permission; the steps after it are dropped if it is refused
+    choose Which? | one | two  asks which
+    limit 45 of docs           is at its usage limit for so many seconds; agents that name the same account share it
+    say TEXT                   prints a line
+    fail TEXT, exit            ends, with an error or well
+    write FILE TEXT, delete FILE, pull, push SUBJECT
 """
 
 import os
@@ -13,10 +21,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LINE = re.compile(r"^\s*demo: on ([\w-]+): (\S.*)$", re.MULTILINE)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 START = "start"
 PUSHES = 5
 """How often a push is tried: another agent may push at the same time."""
 GIT_WITHIN_S = 60.0
+TEMPO = "MUSTER_DEMO_TEMPO"
+"""The variable that says how many times faster scripts are played: for tests."""
 
 
 class ScriptFailed(Exception):
@@ -41,8 +52,20 @@ class DemoScript:
         return [step for word in words for step in self._on[word]]
 
 
+def tempo() -> float:
+    try:
+        return max(float(os.environ.get(TEMPO, "")), 0.1)
+    except ValueError:
+        return 1.0
+
+
+def for_people(text: str) -> str:
+    """A prompt in one line, without comments and the lines of a script."""
+    return " ".join(LINE.sub("", COMMENT.sub("", text)).split())
+
+
 def play(step: str) -> Iterator[str]:
-    """Do one step in the workspace and yield what was done. The agent itself handles `work` and `exit`."""
+    """Do one step in the workspace and yield what was done. The agent itself does the other steps."""
     verb, _, rest = step.partition(" ")
     match verb:
         case "write":
@@ -60,7 +83,10 @@ def play(step: str) -> Iterator[str]:
         case "push":
             yield from _push(rest)
         case _:
-            raise ScriptFailed(f"a demo agent can't do {verb!r}: it can work, write, delete, pull, push and exit")
+            raise ScriptFailed(
+                f"a demo agent can't do {verb!r}: "
+                "it can work, ask, choose, limit, say, fail, exit, write, delete, pull and push"
+            )
 
 
 def _inside(path: str) -> Path:

@@ -114,7 +114,7 @@ def test_a_conversation_can_be_chosen_and_cut_to_its_last_turns(
         (["a-cladue"], "there is no agent 'a-cladue'; did you mean 'a-claude'? there are: a-claude, a-codex"),
         (["demo"], "demo runs demo, of which no transcripts are known; known: claude, codex, gemini, opencode"),
         (["a-claude"], "claude has no conversation in /srv/app/ws for a-claude: it begins with the first prompt"),
-        (["a-codex", "--conversation", "x\x1b[2J"], "codex has no conversation 'x\\\\x1b[2J' for a-codex"),
+        (["a-codex", "--conversation", "x\x1b[2J"], "codex has no conversation 'x\\x1b[2J' for a-codex"),
     ],
 )
 def test_what_does_not_exist_is_reported_in_a_sentence(words: list[str], says: str, fleet: Path) -> None:

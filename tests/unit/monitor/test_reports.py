@@ -8,12 +8,21 @@ from typing import Any
 import pytest
 
 from registry import AgentRecord
-from services.monitor.reports import DIALOG_WITHIN_S, RECORDED_WITHIN_S, REPORTS, ApprovalQuestion, report, report_end
+from services.monitor.reports import (
+    DIALOG_WITHIN_S,
+    RECORDED_WITHIN_S,
+    REPORTS,
+    ApprovalQuestion,
+    question_in,
+    report,
+    report_end,
+)
 from services.monitor.verdict import Verdict
 from shared.agents.evidence import EvidenceSource
 from shared.contract.envelope import Event
 from shared.contract.events.activity import ApprovalNeeded, StatusChanged
-from shared.contract.states import Activity, Status
+from shared.contract.states import Activity, AnswerOption, Status
+from shared.fleet.backend import Backend, Dialog, ScreenRules
 from shared.runtime.turn import Turn
 from tests.fakes.records import START
 from tests.unit.monitor.samples import NOW, record, turn, verdict
@@ -279,3 +288,40 @@ def test_an_end_that_was_seen_is_not_told_again(agent: ReportedAgent) -> None:
 
 def test_no_end_is_reported_of_an_agent_that_was_never_reported(agent: ReportedAgent) -> None:
     assert agent.ends(record(Status.EXITED, activity=Activity.FAILED)) == []
+
+
+# --- how a question is answered ---
+
+SEEN_BY = {
+    "both": Dialog(id="d", match="^Allow", says="a dialog", approve=["1"], deny=["2"]),
+    "deny": Dialog(id="d", match="^Allow", says="a dialog", deny=["Escape"]),
+    "rows": Dialog(id="d", match="^Allow", says="a question", numbered=True),
+}
+
+
+@pytest.mark.parametrize(
+    ("dialog", "can", "options"),
+    [
+        ("both", ["approve", "deny"], []),
+        ("deny", ["deny"], []),
+        ("rows", [], [AnswerOption(key="1", text="Yes"), AnswerOption(key="2", text="No")]),
+    ],
+)
+def test_a_question_says_how_it_can_be_answered(
+    agent: ReportedAgent, dialog: str, can: list[str], options: list[AnswerOption]
+) -> None:
+    backend = Backend(screen=ScreenRules(box=None, dialogs=[SEEN_BY[dialog]]))
+    question = question_in(verdict(ASKS), backend, "Allow this?\n❯ 1. Yes\n  2. No")
+    (asked,) = [event for event in told(agent.report(verdict(ASKS), question)) if isinstance(event, ApprovalNeeded)]
+    assert (asked.can, asked.options) == (can, options)
+    assert asked.fingerprint
+
+
+def test_a_question_that_is_not_on_the_screen_can_not_be_answered_from_afar(agent: ReportedAgent) -> None:
+    question = question_in(verdict(ASKS), Backend(), "nothing")
+    assert question is not None
+    assert (question.can, question.options, question.fingerprint) == ((), (), "")
+    assert question_in(verdict(WORKING), Backend(), "nothing") is None
+    later = agent.report(verdict(ASKS), question, now=NOW + DIALOG_WITHIN_S)
+    (asked,) = [event for event in told(later) if isinstance(event, ApprovalNeeded)]
+    assert (asked.can, asked.options) == ([], [])

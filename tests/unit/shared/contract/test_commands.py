@@ -5,8 +5,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from shared.contract.commands import VERBS, Command, Poll
+from shared.contract.commands import VERBS, Command, Comment, Poll, Send
 from shared.contract.topics import EVERY_SERVICE
 
 ROOT = Path(__file__).parents[4]
@@ -35,3 +36,15 @@ def test_every_verb_has_a_handler(command: type[Command]) -> None:
 
 def test_a_verb_without_a_handler_is_seen() -> None:
     assert Poll.__name__ not in names_used_in("services/registrar/")
+
+
+def test_a_text_never_goes_into_a_dialog() -> None:
+    with pytest.raises(ValidationError, match="a fingerprint needs `keys`"):
+        Send(agent="builder", text="yes", fingerprint="f1")
+    assert Send(agent="builder", keys=["1"], fingerprint="f1").fingerprint == "f1"
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n", "x" * 4001])
+def test_a_comment_says_something(text: str) -> None:
+    with pytest.raises(ValidationError):
+        Comment(agent="builder", text=text)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from shared.contract.envelope import Event
 from shared.contract.events.drift import SessionMissing
 from shared.contract.events.lifecycle import AgentGaveUp
-from shared.contract.topics import AGENT_DRIFT, AGENT_LIFECYCLE, Space, Topic, locate
+from shared.contract.topics import AGENT_DRIFT, AGENT_LIFECYCLE, AGENT_STATE, Space, Topic, locate
 from shared.contract.writer import DocumentWriter
 from shared.messaging.cursors import (
     MOST_REPLAYS,
@@ -422,3 +422,16 @@ def test_another_hosts_events_are_received_once_and_in_order(
         after = far(rig)[-1]
         rig.hear(*map(message, range(after + 1, 14)), now=2.0)
         assert far(rig) == list(range(1, 14))
+
+
+# --- hints ---
+
+
+def test_what_a_service_does_not_follow_reaches_it_as_a_hint(rig: Rig) -> None:
+    state = LocatedMessage("box", AGENT_STATE, "muster/box/agent/builder/state", b"any bytes")
+    rig.tell("spawner")
+    (event,) = _located(rig.wire[0])
+    assert rig.follower.hints([event, state]) == [state]
+    assert rig.follower.hints([state, state]) == [state, state], "as it came"
+    read = rig.follower.read([event, state], catch_up=False, now=0.0)
+    assert [each.envelope.seq for each in read.received] == [1], "a hint is no event"

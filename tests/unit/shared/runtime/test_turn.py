@@ -15,7 +15,7 @@ from shared.contract.envelope import Data
 from shared.contract.events.lifecycle import AgentGaveUp
 from shared.contract.services import ServiceEntry
 from shared.contract.states import AgentState, Desired, Status
-from shared.contract.topics import AGENT_STATE, COMMAND, Space
+from shared.contract.topics import AGENT_STATE, COMMAND, SERVICE_STATE, Space
 from shared.errors import Retryable
 from shared.messaging.inbox import (
     Connected,
@@ -470,3 +470,20 @@ def test_the_journal_decides_what_an_id_means(rig: Rig) -> None:
     payload = Spawn(agent="second", id="c9").model_dump_json(exclude_none=True).encode()
     rig.run(MessageArrived(COMMAND.name(SPACE, verb="spawn"), payload, False, False, 1, 1, 1))
     assert [each.command for each in rig.service.turns[-1].commands] == [first]
+
+
+# --- hints ---
+
+
+def test_hints_reach_one_turn_and_tell_whether_a_broker_answers(rig: Rig) -> None:
+    """A service that takes hints gets them as they came, beside its events, in the turn for which they came."""
+    topic = "muster/box/service/monitor/state"
+    came = MessageArrived(topic, b"any bytes", retained=True, repeated=False, mid=9, qos=1, connection=1)
+    rig.run(LookRequest("alone"))
+    assert not rig.service.turns[-1].broker_answers
+    connect(rig, came)
+    turn = rig.service.turns[-1]
+    assert turn.broker_answers
+    assert [(hint.row, hint.topic, hint.payload) for hint in turn.hints] == [(SERVICE_STATE, topic, b"any bytes")]
+    rig.run(LookRequest("again"))
+    assert list(rig.service.turns[-1].hints) == []

@@ -1,15 +1,28 @@
 """Pressing keys for a purpose: only when there is something to press them for, and never at the next dialog."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.spawner.typing.delivery import Delivered, DeliveryAct, DeliveryFailed, DeliveryInput, DeliveryWait, Step
-from services.spawner.typing.keys import KEY_PRESSES, MOST_PRESSES, KeyPress, Purpose, advance, begin
+from services.spawner.typing.keys import (
+    KEY_PRESSES,
+    KEYS_WORK_WITHIN_S,
+    MOST_PRESSES,
+    KeyPress,
+    Purpose,
+    advance,
+    begin,
+    purpose_of,
+)
+from shared.contract.commands import AgentCommand, Approve, Deny, Interrupt, Send
 from shared.fleet.backend import Backend, Dialog, ScreenRules
+from shared.messaging.journal import Request
+from shared.runtime.turn import PendingCommand
 from shared.screen import ScreenReading
+from shared.screen.signs import fingerprint
 
 ASKS = Dialog(id="permission", match="Allow", says="a permission dialog", approve=["1"], deny=["2"])
 LIMIT = Dialog(id="limit", match="Limit", says="the menu about the usage limit")
@@ -118,6 +131,69 @@ def test_keys_that_may_have_been_pressed_are_not_pressed_again(backend: Backend)
 def test_it_is_kept_whole() -> None:
     whole = pressing("deny", pressed=True, presses=2, seen="abc")
     assert KEY_PRESSES.load(KEY_PRESSES.dump(whole)) == whole
+
+
+# --- the rows of a choice ---
+
+CHOICE = Dialog(id="question", match="Which", says="a question of the agent", numbered=True)
+
+
+def answered(text: str = "Which? 1. Red", **more: object) -> KeyPress:
+    """The answer to a choice, remembered and not pressed yet."""
+    begun = begin(pressing("answer"), seen(CHOICE, text), fingerprint(seen(CHOICE, text).reading))
+    assert isinstance(begun, DeliveryAct)
+    return replace(begun.after, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("what", ["answer", "approve", "deny"])
+def test_an_answer_is_bound_to_its_dialog(what: Purpose) -> None:
+    meant = fingerprint(seen(ASKS, "Allow rm?").reading)
+    assert "not the one that was meant" in failed(begin(pressing(what), seen(ASKS, "Allow push?"), meant))
+    assert "there is no dialog" in failed(begin(pressing(what), seen(), meant))
+    assert isinstance(begin(pressing(what), seen(ASKS, "Allow rm?"), meant), DeliveryAct)
+
+
+def test_a_row_is_pressed_once_and_confirmed_by_the_screen() -> None:
+    pressed = advance(answered(), seen(CHOICE, "Which? 1. Red"))
+    assert isinstance(pressed, DeliveryAct)
+    assert (pressed.what, pressed.after.presses) == ("submit", 1)
+    assert isinstance(advance(pressed.after, seen(CHOICE, "Which? 1. Red", now=101.0)), DeliveryWait)
+    assert advance(pressed.after, seen(CHOICE, "Next? 1. Big", now=101.0)) == Delivered("screen")
+    assert advance(pressed.after, seen(now=101.0)) == Delivered("screen")
+
+
+def test_a_row_is_not_pressed_again_though_nothing_happens() -> None:
+    pressed = answered(pressed=True, presses=1)
+    step = advance(pressed, seen(CHOICE, "Which? 1. Red", now=100 + KEYS_WORK_WITHIN_S))
+    assert "still on the agent's screen" in failed(step)
+
+
+def test_a_row_that_went_away_by_itself_was_not_answered() -> None:
+    assert "nothing was pressed" in failed(advance(answered(), seen()))
+    assert "nothing was pressed" in failed(advance(answered(), seen(CHOICE, "Next? 1. Big")))
+
+
+def test_a_row_that_may_have_been_pressed_is_not_pressed_again() -> None:
+    """The service died between its memory of the key and the next one: a second press may choose something else."""
+    later = 100 + KEYS_WORK_WITHIN_S
+    assert isinstance(advance(answered(), seen(CHOICE, "Which? 1. Red", ours=False)), DeliveryWait)
+    step = advance(answered(), seen(CHOICE, "Which? 1. Red", now=later, ours=False))
+    assert "not known whether the key was pressed" in failed(step)
+    assert advance(answered(), seen(CHOICE, "Next? 1. Big", ours=False)) == Delivered("screen")
+
+
+@pytest.mark.parametrize(
+    ("command", "purpose"),
+    [
+        (Send(agent="builder", keys=["2"], fingerprint="f"), "answer"),
+        (Send(agent="builder", keys=["2"]), "keys"),
+        (Approve(agent="builder", fingerprint="f"), "approve"),
+        (Deny(agent="builder"), "deny"),
+        (Interrupt(agent="builder"), "interrupt"),
+    ],
+)
+def test_what_keys_are_pressed_for(command: AgentCommand, purpose: Purpose) -> None:
+    assert purpose_of(PendingCommand(Request("c1", command.verb, b"", "", 0, 0), command)) == purpose
 
 
 # --- with accidents ---

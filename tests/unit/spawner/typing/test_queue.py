@@ -10,8 +10,11 @@ from services.spawner.typing.queue import typed_first
 from services.spawner.typing.texts import PendingText
 from shared.contract.commands import AgentCommand, Approve, Interrupt, Send
 from shared.contract.events.lifecycle import AgentSent
+from shared.fleet.profiles import shipped
 from shared.messaging.journal import Request
 from shared.runtime.turn import PendingCommand
+from shared.screen import read_screen
+from shared.screen.signs import fingerprint
 from tests.unit.spawner.conftest import MakeWorld
 from tests.unit.spawner.world import SpawnerWorld, box, dialog
 
@@ -158,6 +161,25 @@ def test_an_answer_to_a_dialog_goes_before_the_text_that_waits_for_it(world: Spa
     world.turn(after=0.1)
     assert world.replies["c2"].said == "builder was told yes"
     assert "c1" not in world.replies
+
+
+def test_a_row_of_a_choice_is_pressed_for_the_dialog_that_was_shown(world: SpawnerWorld) -> None:
+    Terminal(world)
+    pane_id = world.tmux.panes["builder"].pane_id
+    world.shows(dialog())
+    shown = fingerprint(read_screen(shipped()["demo"], dialog()))
+    world.turn(Send(agent="builder", id="c1", keys=["2"], fingerprint="another"))
+    assert (world.replies["c1"].ok, world.tmux.typed) == (False, [])
+    assert "not the one that was meant" in world.replies["c1"].said
+    world.turn(Send(agent="builder", id="c2", keys=["2"], fingerprint=shown), after=1)
+    assert world.tmux.typed == [(pane_id, ["2"])]
+    world.shows(box())
+    sent = [event for event, _ in world.turn(after=0.1).emitted if isinstance(event, AgentSent)]
+    assert world.replies["c2"].said == "builder was answered"
+    assert [(each.what, each.size, each.confirmed) for each in sent] == [("answer", 1, "screen")]
+    world.turn(Send(agent="builder", id="c3", keys=["2"], fingerprint=shown), after=1)
+    assert "there is no dialog" in world.replies["c3"].said
+    assert len(world.tmux.typed) == 1
 
 
 def test_a_command_that_is_answered_in_one_round_is_left_alone_in_the_next(world: SpawnerWorld) -> None:

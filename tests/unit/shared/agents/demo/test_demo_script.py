@@ -1,10 +1,10 @@
-"""The demo agent's part in a loop: lines of a prompt become steps in a real clone, and none leads out of it."""
+"""The demo agent's script: lines of a prompt become steps in a real clone, and none leads out of it."""
 
 from pathlib import Path
 
 import pytest
 
-from shared.agents.demo.demo_script import DemoScript, ScriptFailed, play
+from shared.agents.demo.demo_script import TEMPO, DemoScript, ScriptFailed, for_people, play, tempo
 from tests.fixtures.repositories import Clone, bare, git
 
 PROMPT = """You are the builder.
@@ -27,6 +27,22 @@ def test_lines_of_a_later_prompt_take_the_place_of_earlier_ones() -> None:
     script.learn(PROMPT)
     script.learn("demo: on review: push two")
     assert script.steps("a review") == ["push two"]
+
+
+def test_people_see_a_prompt_without_the_lines_of_its_script() -> None:
+    assert for_people(PROMPT) == "You are the builder."
+    assert for_people("Sort them.\ndemo: on start: work 1\nOne by one.") == "Sort them. One by one."
+    assert for_people("it says: demo: on start: work 1") == "it says: demo: on start: work 1"
+
+
+@pytest.mark.parametrize(("said", "times"), [("6", 6.0), ("0.5", 0.5), ("0", 0.1), ("fast", 1.0), (None, 1.0)])
+def test_a_tempo_that_makes_no_sense_changes_nothing(
+    said: str | None, times: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(TEMPO, raising=False)
+    if said is not None:
+        monkeypatch.setenv(TEMPO, said)
+    assert tempo() == times
 
 
 @pytest.fixture

@@ -62,7 +62,33 @@ def answer(journal: Journal, id_: str, said: bytes, at: float) -> None:
         transaction.answer(id_, said, at)
 
 
+def newest(journal: Journal, *topics: str, limit: int = 10, scanned: int = 100) -> list[tuple[str, int]]:
+    found = journal.newest_on([f"topic/{each}" for each in topics], limit, scanned)
+    return [(entry.source, entry.seq) for entry in found]
+
+
 # --- events ---
+
+
+def test_the_newest_events_of_some_topics_come_newest_first(opened: Open) -> None:
+    spawner, monitor = opened("spawner"), opened("monitor")
+    tell(spawner, "a", "b", at=100)
+    tell(monitor, "a", "c", at=150)
+    tell(spawner, "a", at=200)
+    assert newest(monitor, "a") == [("spawner", 3), ("monitor", 1), ("spawner", 1)]
+    assert newest(monitor, "a", limit=2) == [("spawner", 3), ("monitor", 1)]
+    assert newest(monitor, "b", "c") == [("monitor", 2), ("spawner", 2)]
+    assert newest(monitor, "d") == []
+    assert newest(monitor) == []
+    assert [entry.payload for entry in spawner.newest_on(["topic/c"], 9, 9)] == [b"c 2"]
+
+
+def test_only_the_last_events_of_each_source_are_looked_through(opened: Open) -> None:
+    spawner, monitor = opened("spawner"), opened("monitor")
+    tell(spawner, "a", *["b"] * 5, at=200)
+    tell(monitor, "a")
+    assert newest(spawner, "a", scanned=5) == [("monitor", 1)]
+    assert newest(spawner, "a", scanned=6) == [("spawner", 1), ("monitor", 1)]
 
 
 def test_events_are_numbered_from_one_and_built_from_their_number(opened: Open) -> None:
@@ -629,3 +655,13 @@ def test_numbers_never_repeat_and_never_skip_whatever_happens(
         assert journal.last_seq() == told
         assert seqs(journal) == [seq for seq in range(1, told + 1) if seq not in gone]
     journal.close()
+
+
+def test_one_value_of_the_memory_is_read_alone(opened: Open) -> None:
+    journal = opened("board")
+    with journal.transaction() as transaction:
+        transaction.remember("comments:a", {"x": 1})
+        transaction.remember("comments:ab", {"x": 2})
+    assert journal.memory_under("comments:a") == {"comments:a": {"x": 1}}
+    assert journal.memory_under("comments:") == {}
+    assert opened("spawner").memory_under("comments:a") == {}, "of this service"
