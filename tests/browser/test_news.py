@@ -95,7 +95,7 @@ def test_a_text_is_typed_confirmed_and_shown(board: BoardVisit, shared_fleet: Ru
     expect(board.drawer.locator("[data-screen=reader]")).to_contain_text("> heard: read <b>the</b> manual")
     expect(field).to_have_value("")
     said = {
-        "timeline": "session reader",
+        "timeline": "session",
         "evidence": "believed",
         "transcript": "no transcripts",
         "record": "conversation",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Error, Locator, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Error, Locator, Request, expect
 
 from shared.client.board_access import BoardAccess, page_url, running_address
 from tests.fixtures.broker import wait_until
