@@ -19,7 +19,7 @@ from services.board.web.source import CommandProgress
 from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, VERBS, Command, Reply, Send
 from shared.contract.ids import new_id
 from shared.contract.topics import first_fault
-from shared.errors import MusterError, sentence_of
+from shared.errors import MusterError, Retryable, sentence_of
 from shared.messaging.journal import Journal
 from shared.runtime.turn import Turn
 from shared.system.log import Log
@@ -39,6 +39,7 @@ BOUND = ("approve", "deny", ANSWER)
 MOST_OPEN = 200
 MOST_KEPT = 500
 READ_EVERY_S = 0.05
+TRIED_AGAIN_AFTER_S = 1.0
 LATE_S = 5.0
 """How long after its expiry a command without any answer counts as lost."""
 FOLLOWED_FOR_S = 3600.0
@@ -115,15 +116,25 @@ class PageCommands:
 
     def _follow(self) -> None:
         try:
-            with closing(Journal(self._journal, "board")) as journal:
-                while self._read(journal):
-                    time.sleep(READ_EVERY_S)
+            while not self._follow_all():
+                time.sleep(TRIED_AGAIN_AFTER_S)
         except Exception as error:  # noqa: BLE001 - else nobody would follow the next command
             self._log.failure("could not follow the commands of pages", error)
             with self._lock:
                 self._thread = None
                 for command_id in list(self._open):
                     self._end(command_id, "lost", f"its answer can't be read: {sentence_of(error)}")
+
+    def _follow_all(self) -> bool:
+        """Follow the open commands until none is left; False if the journal can't be read just now."""
+        try:
+            with closing(Journal(self._journal, "board")) as journal:
+                while self._read(journal):
+                    time.sleep(READ_EVERY_S)
+        except Retryable as error:
+            self._log.warning("could not follow the commands of pages for now", reason=str(error))
+            return False
+        return True
 
     def _read(self, journal: Journal) -> bool:
         """Read the replies to all open commands; False if none is open any more."""

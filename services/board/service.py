@@ -67,7 +67,9 @@ class Board:
         self._branches_at = 0.0
         self._fleet: Fleet | None = None
         self._all_dirty = True
-        self._fleet_is_shown = self._cards_are_shown = False
+        self._fleet_is_shown = False
+        self._dropped: set[str] = set()
+        """Cards that were removed since the last poll, which removes them again: a turn may not have been committed."""
         self._outside: tuple[bool, str, str] | None = None
         """Whether the broker answers, and what is wrong with tmux and the fleet file, as it was shown last."""
         self._commentary = Commentary()
@@ -112,7 +114,8 @@ class Board:
         gone = self._drop_cards(turn, context)
         self._beat(turn)
         self._commands.send(turn)
-        self._show(turn, context, changed, gone, comments)
+        # After a turn that did not come to its end, the page may have missed anything.
+        self._show(turn, context, self._cards if is_all_dirty else changed, gone, comments)
         if fault := self._serve_page():
             turn.degrade(fault)  # the cards are kept all the same
         if changed or gone or comments:
@@ -195,17 +198,20 @@ class Board:
             turn.memory.put(DAYS, days[agent], agent)
         self.days = days
 
-    def _drop_cards(self, turn: Turn, context: CardContext) -> list[str]:
+    def _drop_cards(self, turn: Turn, context: CardContext) -> set[str]:
         """Remove the cards of agents that are neither declared nor recorded any more."""
-        gone = [agent for agent in self._cards if agent not in context.records and agent not in context.fleet.agents]
+        gone = self._cards.keys() - set(context.agents)
         for agent in gone:
             del self._cards[agent]
-            turn.clear_state(CARD_STATE, card=agent)
         if gone:
             self.days = {agent: day for agent, day in self.days.items() if agent not in gone}
+        again = self._dropped - self._cards.keys() if turn.poll else set()
+        for agent in sorted(gone | again):
+            turn.clear_state(CARD_STATE, card=agent)
+        self._dropped = set(gone) if turn.poll else self._dropped | gone
         if turn.poll:
             self._forget(turn, context)
-        return gone
+        return gone | again
 
     def _forget(self, turn: Turn, context: CardContext) -> None:
         """Forget what is remembered of agents that are gone for good."""
@@ -243,8 +249,8 @@ class Board:
         self,
         turn: Turn,
         context: CardContext,
-        changed: Mapping[str, CardState],
-        gone: list[str],
+        cards: Mapping[str, CardState],
+        gone: set[str],
         comments: NewComments,
     ) -> None:
         """Hand what is new to the page."""
@@ -252,9 +258,7 @@ class Board:
             self._fleet_is_shown = True
             presence = self._presence if turn.broker_answers else None
             self._feed.put_fleet(fleet_document(context, presence, self._fleet_file.fault, self._tmux_fault()))
-        if not self._cards_are_shown:
-            self._cards_are_shown, changed = True, self._cards
-        self._feed.put_cards({agent: card_document(card) for agent, card in changed.items()}, gone)
+        self._feed.put_cards({agent: card_document(card) for agent, card in cards.items()}, gone)
         self._feed.put_loops(
             [
                 loops.loop_document(name, loop, turn.memory.find(LOOPS, name) or LoopProgress())

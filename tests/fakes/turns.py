@@ -14,7 +14,7 @@ from shared.contract.envelope import Event
 from shared.contract.ids import new_id
 from shared.contract.topics import Space, locate
 from shared.contract.writer import DocumentWriter
-from shared.messaging.cursors import ReceivedEvent
+from shared.messaging.cursors import LocatedMessage, ReceivedEvent
 from shared.messaging.intake import read_command, request_of
 from shared.messaging.journal import Journal
 from shared.runtime.effects import EffectHandler
@@ -34,6 +34,7 @@ class TurnDriver:
         self.journal, self.space, self.now = journal, space, now
         self.handlers: Mapping[str, EffectHandler] = {}
         """The effect handlers, which run right after a commit."""
+        self.broker_answers = False
         self._writer = DocumentWriter(space, journal.service, journal.epoch)
         self._deferred: dict[str, tuple[str, datetime]] = {}
 
@@ -53,6 +54,7 @@ class TurnDriver:
         step: Callable[[Turn], None],
         *commands: Command,
         events: Sequence[ReceivedEvent] = (),
+        hints: Sequence[LocatedMessage] = (),
         poll: bool = False,
         after: float = 0.0,
         commits: bool = True,
@@ -63,6 +65,7 @@ class TurnDriver:
         """
         self.now += timedelta(seconds=after)
         turn = self.begin(*commands, events=events, poll=poll)
+        turn.hints, turn.broker_answers = hints, self.broker_answers
         committed: list[Turn] = []
         turn.commit = partial(self._checkpoint, committed)
         step(turn)
