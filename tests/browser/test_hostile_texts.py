@@ -32,9 +32,9 @@ MADE_OF_TEXT = """
 NOTHING = {"pwned": None, "elements": 0, "links": 0, "hidden": False}
 
 
-@pytest.fixture(scope="module")
-def hostile_board(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VisitedBoard]:
-    directory = tmp_path_factory.mktemp("hostile")
+@pytest.fixture
+def hostile_board(browser: Browser, tmp_path: Path) -> Iterator[VisitedBoard]:
+    directory = tmp_path
     remote = bare(directory / "remote.git")
     clone = Clone(remote, directory / "clone", author=f"eve {IMAGE}"[:60])
     clone.commit("begin")
@@ -65,11 +65,11 @@ def hostile_board(browser: Browser, tmp_path_factory: pytest.TempPathFactory) ->
         fleet.end()
 
 
-@pytest.fixture
-def visit(hostile_board: VisitedBoard) -> Iterator[BoardVisit]:
+def test_whatever_comes_to_the_page_stays_text(hostile_board: VisitedBoard) -> None:
     with hostile_board.visit() as visit:
-        yield visit
-        assert visit.page.evaluate(MADE_OF_TEXT) == NOTHING
+        for part in (_roles_prompts_screens_and_dialogs, _directions_on_a_screen, _comments, _subjects_of_commits):
+            part(visit, hostile_board.fleet)
+            assert visit.page.evaluate(MADE_OF_TEXT) == NOTHING
 
 
 def _is_text(visit: BoardVisit, selector: str, text: str) -> None:
@@ -77,8 +77,7 @@ def _is_text(visit: BoardVisit, selector: str, text: str) -> None:
     assert visit.page.evaluate(MADE_OF_TEXT) == NOTHING, selector
 
 
-def test_roles_prompts_screens_and_dialogs(visit: BoardVisit, hostile_board: VisitedBoard) -> None:
-    fleet = hostile_board.fleet
+def _roles_prompts_screens_and_dialogs(visit: BoardVisit, fleet: RunningFleet) -> None:
     _is_text(visit, "[data-card=other] .role", SHOWN)
     _is_text(visit, "[data-card=other] .where", IMAGE)
     visit.open("other")
@@ -96,27 +95,28 @@ def test_roles_prompts_screens_and_dialogs(visit: BoardVisit, hostile_board: Vis
     press(fleet, "other", "1")
     visit.page.fill("#search", IMAGE)
     _is_text(visit, "[data-card=other]", SHOWN)
+    visit.page.fill("#search", "")
 
 
-def test_what_the_direction_of_text_hides_on_a_screen_is_seen(visit: BoardVisit, hostile_board: VisitedBoard) -> None:
-    assert hostile_board.fleet.ask("send", agent="other", text=BIDI)["ok"]  # keys would not bring it there
+def _directions_on_a_screen(visit: BoardVisit, fleet: RunningFleet) -> None:
+    assert fleet.ask("send", agent="other", text=BIDI)["ok"]  # keys would not bring it there
     visit.open("other")
     _is_text(visit, "[data-screen=other]", BIDI_SHOWN)
 
 
-def test_comments_of_people(visit: BoardVisit, hostile_board: VisitedBoard) -> None:
+def _comments(visit: BoardVisit, fleet: RunningFleet) -> None:
     visit.open("other", "comments")
     visit.drawer.locator("textarea[name=comment]").fill(HOSTILE)
     visit.drawer.locator("[data-action=comment]").click()
     _is_text(visit, "[data-comment][data-kind=said]", SHOWN)
-    assert hostile_board.fleet.ask("comment", agent="other", text=CONTROL, by=IMAGE)["ok"]
+    assert fleet.ask("comment", agent="other", text=CONTROL, by=IMAGE)["ok"]
     expect(visit.comments(CONTROL_SHOWN)).to_be_visible()
     visit.drawer.locator("[data-tab=timeline]").click()
     _is_text(visit, "#tab-body", SHOWN)
 
 
-def test_subjects_of_commits(visit: BoardVisit, hostile_board: VisitedBoard) -> None:
-    directory = hostile_board.fleet.path.parent
+def _subjects_of_commits(visit: BoardVisit, fleet: RunningFleet) -> None:
+    directory = fleet.path.parent
     clone = Clone(directory / "remote.git", directory / "another", author="eve")
     clone.commit(f"claim: {IMAGE}")
     clone.push()

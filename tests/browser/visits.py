@@ -90,7 +90,7 @@ class BoardVisit:
         sent: list[dict[str, Any]] = []
 
         def note(request: Request) -> None:
-            if request.url.endswith("/api/commands"):
+            if request.url.endswith("/api/commands") and request.post_data_json is not None:
                 sent.append(request.post_data_json)
 
         self.page.on("request", note)
