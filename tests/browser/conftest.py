@@ -12,7 +12,8 @@ from tests.fixtures.fleet import RunningFleet
 
 AGENTS: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("asker", "caller", "changer", "chooser", "held", "locked", "phoned", "pressed", "quick")},
-    **{name: {} for name in ("drifter", "muted", "paused", "phone-worker", "reader", "unread")},
+    **{name: {} for name in ("aimed", "paused", "phone-worker", "reader")},
+    **{name: {"prompt": "begin"} for name in ("drifter", "muted", "unread")},  # which they take up again when they die
     **{name: {} for name in ("aa-mover", "mm-pointed")},  # cards stand in the order of their names
 }
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Error, Locator, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Error, Locator, Request, expect
 
 from shared.client.board_access import BoardAccess, page_url, running_address
 from tests.fixtures.broker import wait_until
@@ -90,7 +90,7 @@ class BoardVisit:
         sent: list[dict[str, Any]] = []
 
         def note(request: Request) -> None:
-            if request.url.endswith("/api/commands"):
+            if request.url.endswith("/api/commands") and request.post_data_json is not None:
                 sent.append(request.post_data_json)
 
         self.page.on("request", note)
