@@ -13,6 +13,7 @@ from services.board.page_source import BoardSource
 from services.board.screens import PageScreens
 from services.board.service import Board
 from services.board.web.server import BoardServer
+from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.fleet.declaration import BoardSettings
 from shared.runtime.bootstrap import ServiceContext, parser_for, serve_fleet
@@ -23,17 +24,26 @@ PAGE = Path(__file__).parent / "page"
 def build(context: ServiceContext, options: argparse.Namespace) -> Board:
     feed = BoardFeed()
     commands = PageCommands(context.fleet.journal, context.nudge, context.log)
-    board = Board(context.fleet_file, context.journal, feed, commands, lambda: screens.fault)
+    board = Board(context.fleet_file, context.journal, feed, commands, lambda: screens.fault, lambda: _serve(server))
     screens = PageScreens(lambda: context.fleet, board.backend_of, feed, context.nudge, context.log)
     views = AgentViews(lambda: context.fleet, lambda: board.records, commands)
     source = BoardSource(feed, board, commands, views, screens)
     server = BoardServer(_published(context.fleet, options.published_port), source, PAGE, context.log)
     screens.start()
-    server.start()
     atexit.register(server.stop)
     atexit.register(screens.close)
     context.fleet_file.watch(context.nudge)
     return board
+
+
+def _serve(server: BoardServer) -> str:
+    """Serve the page, unless it is served already; returns why it can't be."""
+    try:
+        if not server.is_running:
+            server.start()
+    except MusterError as error:
+        return str(error)
+    return ""
 
 
 def _published(fleet: Fleet, port: int | None) -> Fleet:

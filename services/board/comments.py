@@ -12,7 +12,7 @@ from services.board.news import NOTABLE, CardNews
 from shared.contract.envelope import Tone, Urgency
 from shared.contract.events.board import MUSTER
 
-MOST_IN_A_MINUTE, MOST_IN_AN_HOUR = 6, 30
+MOST_IN_A_MINUTE, MOST_IN_AN_HOUR = 10, 40
 MOST_ACTIONS_IN_A_MINUTE = 30
 """What a person has to act on passes the usual limits, but not this one."""
 KEPT_PER_CARD = 30

@@ -50,10 +50,15 @@ class Board:
         feed: BoardFeed,
         commands: PageCommands,
         tmux_fault: Callable[[], str] = lambda: "",
+        serve_page: Callable[[], str] = lambda: "",
     ) -> None:
-        """`tmux_fault` says why screens can't be read; nothing while they can."""
+        """`tmux_fault` says why screens can't be read; `serve_page` serves the page if it is not, or says why it can't.
+
+        Both say nothing while all is well.
+        """
         self._fleet_file = fleet_file
         self._tmux_fault = tmux_fault
+        self._serve_page = serve_page
         self._feed = feed
         self._commands = commands
         self._mirror = MirroredRecords(journal)
@@ -111,6 +116,8 @@ class Board:
         self._commands.send(turn)
         # After a turn that did not come to its end, the page may have missed anything.
         self._show(turn, context, self._cards if is_all_dirty else changed, gone, comments)
+        if fault := self._serve_page():
+            turn.degrade(fault)  # the cards are kept all the same
         if changed or gone or comments:
             turn.coalesce(COALESCE_S)
         self._all_dirty = False

@@ -37,6 +37,8 @@ from shared.system.tmux.server import end_server
 
 SOURCE = Path(__file__).parent / "demo_fleet"
 SOCKET = "muster-demo"
+NAME = "shop"
+"""A fleet is called as its directory."""
 QUIT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 KILLS_AFTER_S, STOPS_AFTER_S = 8.0, 30.0
 """After all agents run, so that people see the fleet as it should be first."""
@@ -68,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
 
 def demo_fleet(directory: Path) -> Fleet:
     """The demo's fleet in a directory of its own, on a tmux socket of its own; without git, without its loop."""
-    path = directory / "fleet.yaml"
+    path = directory / NAME / "fleet.yaml"
+    path.parent.mkdir()
     text = (SOURCE / path.name).read_text(encoding="utf-8")
     if shutil.which("git") is not None:
         lay_out(SOURCE, path)

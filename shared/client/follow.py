@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from shared.client.presence import QuietLog
 from shared.contract.commands import Reply
 from shared.contract.envelope import Envelope
-from shared.contract.topics import COMMAND, REPLY, STATES, MalformedDocument, Topic, locate
+from shared.contract.topics import CARD_STATE, COMMAND, REPLY, STATES, MalformedDocument, Topic, locate
 from shared.fleet import Fleet
 from shared.messaging.inbox import Connected, Disconnected, Inbox, MessageArrived
 from shared.messaging.journal import Journal
@@ -129,9 +129,12 @@ class Follower:
         return self.cursors.get((envelope.source, envelope.epoch), 0)
 
     def _read(self, topic: str, payload: bytes) -> FollowedDocument | None:
-        """The document of a message; None for commands, cleared states and unreadable payloads."""
+        """The document of a message; None for commands, cards, cleared states and unreadable payloads.
+
+        A card only repeats what events and the agent's state tell.
+        """
         located = locate(topic, self.fleet.space.prefix)
-        if located is None or located[1] is COMMAND:
+        if located is None or located[1] in (COMMAND, CARD_STATE):
             return None
         host, row, _ = located
         try:

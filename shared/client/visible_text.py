@@ -31,6 +31,8 @@ def visible(text: str) -> str:
 
     Joiners inside emoji and inside words of scripts that need them stay too. The result can be encoded.
     """
+    if text.isascii() and text.isprintable():  # most are, and this is ten times as fast
+        return text
     return _HOSTILE.sub(_shown, text.replace("\r\n", "\n"))
 
 

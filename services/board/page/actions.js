@@ -1,21 +1,10 @@
 // The row of actions in the drawer, and the line that says what became of the last one.
-import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { latestOutcome, send } from "./commands.js";
+import { TextField } from "./field.js";
 import { html } from "./html.js";
 import { Keycap } from "./keycap.js";
 import { Outcome } from "./outcome.js";
-
-/** "send" or "comment": the field that a key asked for. The field takes the focus and clears it. */
-export const focusWanted = signal(null);
-
-export function useWantedFocus(which, field) {
-  useEffect(() => {
-    if (focusWanted.value !== which) return;
-    focusWanted.value = null;
-    field.current?.focus();
-  }, [focusWanted.value]);
-}
 
 const LABELS = { interrupt: "Interrupt", restart: "Restart", stop: "Stop", resume: "Resume", spawn: "Start" };
 const ASKED_TWICE = new Set(["stop", "restart"]);
@@ -34,11 +23,12 @@ export function Actions({ name, card }) {
     setAsked(null);
     send(place, LABELS[verb], { verb, agent: card.agent });
   };
+  const buttons = verbsFor(card).map((verb) => html`
+    <button key=${verb} data-action=${verb} aria-label=${`${LABELS[verb]} ${name}`} onClick=${() => act(verb)}>${LABELS[verb]}</button>`);
   return html`<footer class="actions">
-    ${card.status === "running" && html`<${SendField} card=${card} place=${place} />`}
+    ${card.status === "running" && html`<${SendField} name=${name} card=${card} place=${place} />`}
     <div class="row">
-      ${asked ? html`<${AskOnce} verb=${asked} name=${name} yes=${() => act(asked)} no=${() => setAsked(null)} />`
-        : verbsFor(card).map((verb) => html`<button key=${verb} data-action=${verb} aria-label=${`${LABELS[verb]} ${name}`} onClick=${() => act(verb)}>${LABELS[verb]}</button>`)}
+      ${asked ? html`<${AskOnce} verb=${asked} name=${name} yes=${() => act(asked)} no=${() => setAsked(null)} />` : buttons}
     </div>
     <${Outcome} outcome=${latestOutcome(card.agent)} />
   </footer>`;
@@ -52,29 +42,13 @@ function AskOnce({ verb, name, yes, no }) {
     <button ref=${keep} data-action="keep" onClick=${no}>Keep</button>`;
 }
 
-function SendField({ card, place }) {
-  const [text, setText] = useState("");
+function SendField({ name, card, place }) {
   const [idle, setIdle] = useState(false);
-  const field = useRef();
-  useWantedFocus("send", field);
-  const submit = async () => {
-    if (!text.trim()) return;
-    const taken = await send(place, `“${shortened(text)}”`, { verb: "send", agent: card.agent, text, when: idle ? "idle" : "now" });
-    if (taken) setText((current) => current === text ? "" : current);
-  };
-  return html`<div class="send">
-    <textarea ref=${field} name="send" rows=${Math.min(6, text.split("\n").length)} placeholder="Send a text…" aria-label=${`Send a text to ${card.card}`} value=${text}
-      onInput=${(event) => setText(event.target.value)} onKeyDown=${(event) => submitOnEnter(event, submit)}></textarea>
-    <label class="when"><input type="checkbox" name="idle" checked=${idle} onChange=${(event) => setIdle(event.target.checked)} />when idle</label>
-    <button data-action="send" aria-label=${`Send to ${card.card}`} onClick=${submit}>Send<${Keycap}>s</${Keycap}></button>
-  </div>`;
-}
-
-/** Enter submits, with Shift it is a new line; not while an input method composes. */
-export function submitOnEnter(event, submit) {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  submit();
+  const submit = (text) => send(place, `“${shortened(text)}”`, { verb: "send", agent: card.agent, text, when: idle ? "idle" : "now" });
+  return html`<${TextField} name="send" hint="Send a text…" label=${`Send a text to ${name}`} onSubmit=${submit}>${(sendNow) => html`
+    <label class="when"><input type="checkbox" name="idle" checked=${idle} onChange=${() => setIdle(!idle)} />when idle</label>
+    <button data-action="send" aria-label=${`Send to ${name}`} onClick=${sendNow}>Send<${Keycap}>s</${Keycap}></button>`}
+  </${TextField}>`;
 }
 
 function shortened(text) {

@@ -10,6 +10,7 @@ import { html } from "./html.js";
 import { listenToKeys } from "./keyboard.js";
 import { Login, Unlock } from "./login.js";
 import { Notices, linkSaid } from "./notices.js";
+import { placed } from "./placement.js";
 import { Strip } from "./questions.js";
 import { followAddress, takeToken } from "./route.js";
 import { counts, fleet, gate } from "./state.js";
@@ -20,7 +21,7 @@ const LINK_SAID_MS = 10_000;
 function App() {
   if (gate.value === "login") return html`<${Login} />`;
   return html`<${Top} /><${Notices} />
-    <main><${Strip} /><${Columns} />${gate.value === "open" && html`<${Day} />`}</main>
+    <main><${Strip} /><${Columns} />${placed.value && html`<${Day} />`}</main>
     ${gate.value === "open" && html`<${Drawer} />`}<${Help} /><${Unlock} />`;
 }
 

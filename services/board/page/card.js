@@ -15,12 +15,18 @@ export function Card({ name }) {
   // Computed, so that a card renders again only when its own answer changes.
   const news = useComputed(() => unread(agents.get(name)?.card.value)).value;
   const open = useComputed(() => route.value?.name === name).value;
-  return html`<a class="card" href=${address(name)} data-card=${name} data-status=${card.column} data-monitoring=${card.monitoring} aria-current=${open ? "true" : undefined}
-      aria-label=${`${name}, ${columnName(card.column).toLowerCase()}: ${card.headline}${news ? `, ${news} unread` : ""}`}>
-    <div class="who"><b>${name}</b><span class="role">${card.role}</span><${Ticking} class="age" text=${() => age(since(card.since))} /></div>
+  const label = `${name}, ${columnName(card.column).toLowerCase()}: ${card.headline}${news ? `, ${news} unread` : ""}`;
+  return html`<a class="card" href=${address(name)} aria-label=${label} aria-current=${open ? "true" : undefined}
+      data-card=${name} data-status=${card.column} data-monitoring=${card.monitoring}>
+    <div class="who">
+      <b>${name}</b><span class="role">${card.role}</span><${Ticking} class="age" text=${() => age(since(card.since))} />
+    </div>
     <${Headline} card=${card} />
     ${card.monitoring ? html`<${Line} line=${line} lively=${LIVELY.has(card.column)} />` : html`<${NotMonitored} card=${card} />`}
-    <div class="where"><span>${dotted(card.backend, card.model, card.branch)}</span>${news > 0 && html`<span class="unread" title=${`${news} unread`}>${news}</span>`}</div>
+    <div class="where">
+      <span>${dotted(card.backend, card.model, card.branch)}</span>
+      ${news > 0 && html`<span class="unread" title=${`${news} unread`}>${news}</span>`}
+    </div>
   </a>`;
 }
 
@@ -38,6 +44,7 @@ function Line({ line, lively }) {
 }
 
 function NotMonitored({ card }) {
-  const text = () => dotted("not monitored", `stopped${card.stopped_by ? ` by ${card.stopped_by}` : ""}${card.stopped_at ? ` ${span(since(card.stopped_at))} ago` : ""}`);
-  return html`<${Ticking} class="not-monitored" text=${text} />`;
+  const by = card.stopped_by ? ` by ${card.stopped_by}` : "";
+  const when = () => card.stopped_at ? ` ${span(since(card.stopped_at))} ago` : "";
+  return html`<${Ticking} class="not-monitored" text=${() => `not monitored · stopped${by}${when()}`} />`;
 }

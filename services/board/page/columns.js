@@ -25,7 +25,7 @@ function once(rendered, list) {
   return node;
 }
 
-const STEP = 20;
+const STEP = 12;
 
 /** Hundreds of new cards come in steps, one per frame: none takes so long that the page stutters. */
 function useGrowingLimit(count) {
@@ -41,8 +41,11 @@ function useGrowingLimit(count) {
 function Column({ list }) {
   const { column, groups, count } = list;
   const limit = useGrowingLimit(count);
-  return html`<section class="column" data-column=${column.key} data-status=${column.key} data-empty=${count === 0} aria-labelledby=${`column-${column.key}`}>
-    <h2 id=${`column-${column.key}`}><i class="square"></i><span class="column-name">${column.name}</span><span class="column-count">${count}</span></h2>
+  const heading = `column-${column.key}`;
+  return html`<section class="column" data-column=${column.key} data-status=${column.key} data-empty=${count === 0} aria-labelledby=${heading}>
+    <h2 id=${heading}>
+      <i class="square"></i><span class="column-name">${column.name}</span><span class="column-count">${count}</span>
+    </h2>
     ${count > 0 && html`<div class="cards">${groups.flatMap(cardsOfGroup).slice(0, limit)}</div>`}
   </section>`;
 }
@@ -52,20 +55,26 @@ function cardsOfGroup({ label, names }) {
   return label ? [html`<h3 class="group" key=${`group ${label}`}>${label}</h3>`, ...cards] : cards;
 }
 
+/** No card to show: says why, and what to do next. */
 function Nothing() {
-  if (query.value || filter.value) {
-    const clear = () => { query.value = ""; filter.value = null; };
-    return html`<section class="columns nothing"><p data-empty="filter">${nothingText()}</p><button onClick=${clear}>Show all</button></section>`;
-  }
-  if (counts.value.all) return html`<section class="columns nothing"><p>Every agent waits for you.</p></section>`;
-  return html`<section class="columns nothing"><p data-empty="fleet">No agents yet: add one to <code>fleet.yaml</code>, it appears here at once.</p></section>`;
+  return html`<section class="columns nothing">${query.value || filter.value ? html`<${NoMatch} />` : html`<${NoCards} />`}</section>`;
 }
 
-function nothingText() {
-  if (!query.value) return strip.value.length ? "No other agent needs you." : "No agent is here now.";
-  return `No ${strip.value.length ? "other " : ""}agent matches “${query.value}”.`;
+function NoMatch() {
+  const other = strip.value.length ? "other " : "";
+  const clear = () => { query.value = ""; filter.value = null; };
+  return html`<p data-nothing="filter">${query.value ? `No ${other}agent matches “${query.value}”.` : `No ${other}agent is here now.`}</p>
+    <button data-action="clear" onClick=${clear}>Show all</button>`;
 }
 
+function NoCards() {
+  if (counts.value.all) return html`<p data-nothing="columns">Every agent waits for you.</p>`;
+  return html`<p data-nothing="fleet">No agents yet: add one to <code>fleet.yaml</code>, it appears here at once.</p>`;
+}
+
+const SKELETON = [3, 1, 2, 2];
 const Skeleton = () => html`<section class="columns skeleton" aria-busy="true" aria-label="Loading">
-  ${[3, 1, 2, 2].map((cards) => html`<div class="column"><h2></h2><div class="cards">${Array.from({ length: cards }, () => html`<div class="card"></div>`)}</div></div>`)}
+  ${SKELETON.map((cards) => html`<div class="column">
+    <h2></h2><div class="cards">${Array.from({ length: cards }, () => html`<div class="card"></div>`)}</div>
+  </div>`)}
 </section>`;

@@ -8,8 +8,8 @@ const KEPT = 60;
 const FINAL = new Set(["done", "refused", "lost"]);
 
 /**
- * The latest outcome per place. `state` is that of the command message; "sent" also while it is on its way.
- * @type {import("@preact/signals").Signal<Map<string, {id: string, verb: string, agent: string, label: string, state: string, said: string, at: number}>>}
+ * The latest outcome per place: `{id, verb, agent, label, state, said, at}`.
+ * `state` is that of the command message; "sent" also while it is on its way.
  */
 export const outcomes = signal(new Map());
 /** Open while the page offers to unlock; holds the reason. */
@@ -33,7 +33,8 @@ export async function send(place, label, command) {
     return true;
   }
   const locked = status === 403 && data.code === "locked";
-  update(place, { state: "refused", said: locked ? "this page only looks; unlock it, then ask again" : data.said ?? "the server refused it" });
+  const said = locked ? "this page only looks; unlock it, then ask again" : data.said ?? "the server gave no reason";
+  update(place, { state: "refused", said });
   if (locked) offerUnlock("That needs an unlocked page.");
   return false;
 }

@@ -7,8 +7,11 @@ const SILENCE_MS = 15_000;
 const RETRY_MS = [500, 1000, 2000, 5000];
 const HIDDEN_MS = 60_000;
 
-const boardArrived = perFrame(applyBoards);
-const listeners = { board: boardArrived, screen: (message) => { screen.value = message; }, session: (message) => { session.value = message; } };
+const listeners = {
+  board: perFrame(applyBoards),
+  screen: (message) => { screen.value = message; },
+  session: (message) => { session.value = message; },
+};
 
 /** Adds a listener for a message of the stream, or for "open": a stream that has just begun. */
 export function onMessage(name, listener) {
@@ -112,28 +115,29 @@ const stream = {
 
 async function keepListening(agent, stopped) {
   for (let failures = 0; !stopped.aborted;) {
-    const heard = await listen(agent, stopped);
+    const { heard, said } = await listen(agent, stopped);
     if (stopped.aborted) return;
     failures = heard ? 1 : failures + 1;
     // One lost connection is mended in half a second: only what lasts is worth a line.
-    if (failures > 1) offline.value = "This page is offline: the board's server does not answer. It tries again by itself.";
+    if (failures > 1) offline.value = `This page is offline: ${said || "the board's server does not answer"}. It tries again by itself.`;
     await pause(RETRY_MS[Math.min(failures, RETRY_MS.length) - 1], stopped);
   }
 }
 
-/** Reads one stream to its end. Returns whether anything came. */
+/** Reads one stream to its end. Returns whether anything came, and what the server said if it refused. */
 async function listen(agent, stopped) {
   const silent = new AbortController();
   const giveUp = () => silent.abort();
   stopped.addEventListener("abort", giveUp);
   let watchdog = setTimeout(giveUp, SILENCE_MS);
   let heard = false;
+  let said = "";
   try {
     const path = agent ? `/api/stream?agent=${encodeURIComponent(agent)}` : "/api/stream";
     const answer = await fetch(path, { ...request(), signal: silent.signal });
-    if (answer.status === 401) showLogin((await answer.json().catch(() => ({}))).said);
-    if (!answer.ok) return false;
-    await readEvents(answer.body, (name, data) => {
+    if (!answer.ok) ({ said = "" } = await answer.json().catch(() => ({})));
+    if (answer.status === 401) showLogin(said);
+    if (answer.ok) await readEvents(answer.body, (name, data) => {
       clearTimeout(watchdog);
       watchdog = setTimeout(giveUp, SILENCE_MS);
       if (stopped.aborted) return;
@@ -148,7 +152,7 @@ async function listen(agent, stopped) {
     clearTimeout(watchdog);
     stopped.removeEventListener("abort", giveUp);
   }
-  return heard;
+  return { heard, said };
 }
 
 /** Parses `text/event-stream`: EventSource would do, but it can't send the token's header. */

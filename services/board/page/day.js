@@ -5,7 +5,7 @@ import { ask } from "./connection.js";
 import { html } from "./html.js";
 import { openAgent } from "./route.js";
 import { COLUMNS, columnName } from "./state.js";
-import { theme } from "./top.js";
+import { theme } from "./appearance.js";
 
 const REFRESH_MS = 120_000;
 const ROW_PX = 18, BAR_PX = 9, AXIS_PX = 24, NAMES_PX = 104, NAMES_NARROW_PX = 76;
@@ -21,7 +21,8 @@ export function Day() {
   if (day && names.length === 0) return html`<section class="day" ref=${section} hidden></section>`;
   return html`<section class="day" ref=${section} aria-labelledby="day-title">
     <div class="day-head"><h2 id="day-title">Today</h2>
-      ${names.length > FIRST_ROWS && html`<button class="plain" data-action="all-rows" aria-expanded=${all} onClick=${() => setAll(!all)}>${all ? `only ${FIRST_ROWS}` : `all ${names.length}`}</button>`}
+      ${names.length > FIRST_ROWS && html`<button class="plain" data-action="all-rows" aria-expanded=${all} onClick=${() => setAll(!all)}>
+        ${all ? `only ${FIRST_ROWS}` : `all ${names.length}`}</button>`}
       <span class="shares">${day && sharesText(day)}</span></div>
     ${day ? html`<${Rows} day=${day} names=${all ? names : tellingNames(day, FIRST_ROWS)} />` : html`<div class="day-empty"></div>`}
   </section>`;
@@ -75,8 +76,10 @@ function sharesText(day) {
     known += 1;
     totals.set(column, (totals.get(column) ?? 0) + 1);
   }
-  return [...totals].map(([column, count]) => [column, Math.round(100 * count / known)]).filter(([, share]) => share > 0)
-    .sort(([, one], [, other]) => other - one).slice(0, 5).map(([column, share]) => `${columnName(column).toLowerCase()} ${share} %`).join(" · ");
+  const shares = [...totals].map(([column, count]) => ({ column, share: Math.round(100 * count / known) }));
+  shares.sort((one, other) => other.share - one.share);
+  return shares.filter(({ share }) => share > 0).slice(0, 5)
+    .map(({ column, share }) => `${columnName(column).toLowerCase()} ${share} %`).join(" · ");
 }
 
 /** The letters of a row as runs `{column, from, to}` in seconds. */
@@ -205,10 +208,14 @@ function showTip(plot, tip, rows, scroller) {
   const row = left >= 0 && top >= 0 ? rowUnder(plot, rows, scroller) : null;
   tip.hidden = !row;
   if (!row) return;
-  const time = plot.posToVal(left, "x");
-  const run = row.runs.find(({ from, to }) => from <= time && time < to);
-  const hours = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5);
-  tip.textContent = run ? `${row.name} · ${columnName(run.column).toLowerCase()} · ${hours(run.from)}–${hours(run.to)}` : `${row.name} · nothing known · ${hours(time)}`;
+  tip.textContent = tipText(row, plot.posToVal(left, "x"));
   const x = left + plot.over.offsetLeft;
   tip.style.transform = `translate(min(${x}px, calc(${scroller.clientWidth}px - 100%)), ${top - 30}px)`;
+}
+
+function tipText({ name, runs }, time) {
+  const clock = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5);
+  const run = runs.find(({ from, to }) => from <= time && time < to);
+  if (!run) return `${name} · nothing known · ${clock(time)}`;
+  return `${name} · ${columnName(run.column).toLowerCase()} · ${clock(run.from)}–${clock(run.to)}`;
 }

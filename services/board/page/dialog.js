@@ -1,6 +1,7 @@
 // A modal window: the browser's own, which traps the focus, closes on Escape and gives the focus back.
 import { useEffect, useRef } from "preact/hooks";
 import { html } from "./html.js";
+import { Keycap } from "./keycap.js";
 
 export function Dialog({ title, onClose, children }) {
   const element = useRef();
@@ -14,9 +15,15 @@ export function Dialog({ title, onClose, children }) {
     };
   }, []);
   const closeOnBackdrop = (event) => { if (event.target === element.current) onClose(); };
-  return html`<dialog ref=${element} aria-label=${title} onCancel=${(event) => { event.preventDefault(); onClose(); }} onClick=${closeOnBackdrop}>
+  const closeOnEscape = (event) => {
+    event.preventDefault();
+    onClose();
+  };
+  return html`<dialog ref=${element} aria-label=${title} onCancel=${closeOnEscape} onClick=${closeOnBackdrop}>
     <div class="dialog-body">
-      <div class="dialog-head"><h2>${title}</h2><button class="plain" aria-label="Close" onClick=${onClose}><kbd aria-hidden="true">esc</kbd></button></div>
+      <div class="dialog-head">
+        <h2>${title}</h2><button class="plain" aria-label="Close" onClick=${onClose}><${Keycap}>esc</${Keycap}></button>
+      </div>
       ${children}
     </div>
   </dialog>`;

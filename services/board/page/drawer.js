@@ -2,13 +2,16 @@
 import { effect } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Actions } from "./actions.js";
-import { Ticking, since } from "./clock.js";
+import { Ticking, now, since } from "./clock.js";
 import { watchScreen } from "./connection.js";
-import { EvidenceRows, useAnswer } from "./evidence.js";
+import { EvidenceRows } from "./evidence.js";
 import { html } from "./html.js";
+import { useAnswer } from "./inquiry.js";
+import { Keycap } from "./keycap.js";
+import { phone } from "./phone.js";
 import { placed } from "./placement.js";
 import { Answers } from "./questions.js";
-import { TABS, closeDrawer, route, showTab } from "./route.js";
+import { TABS, closeDrawer, openAgent, route } from "./route.js";
 import { Screen } from "./screen.js";
 import { agents, columnName } from "./state.js";
 import { Comments, Evidence, Record, Timeline, Transcript } from "./tabs.js";
@@ -50,7 +53,6 @@ function useFocusInside(element) {
 /** On a phone the drawer covers the page: what lies behind can't be reached. */
 function useSheetOnPhone() {
   useEffect(() => {
-    const phone = matchMedia("(max-width: 700px)");
     const cover = (covered) => {
       for (const behind of document.querySelectorAll(".bar, main")) behind.inert = covered;
       document.body.classList.toggle("covered", covered);
@@ -66,20 +68,27 @@ function useSheetOnPhone() {
 }
 
 function Unknown({ name }) {
-  return html`<div class="drawer-head"><h2>${name}</h2><${Close} /></div><p class="empty">${placed.value ? `There is no agent “${name}” on the board.` : "Loading…"}</p>`;
+  return html`<div class="drawer-head"><h2>${name}</h2><${Close} /></div>
+    <p class="empty">${placed.value ? `There is no agent “${name}” on the board.` : "Loading…"}</p>`;
 }
 
-const Close = () => html`<button class="plain close" data-action="close" aria-label="Close" onClick=${closeDrawer}><kbd aria-hidden="true">esc</kbd><span class="cross" aria-hidden="true">✕</span></button>`;
+const Close = () => html`<button class="plain close" data-action="close" aria-label="Close" onClick=${closeDrawer}>
+  <${Keycap}>esc</${Keycap}><span class="cross" aria-hidden="true">✕</span>
+</button>`;
 
 function Agent({ name, card, tab }) {
   const Panel = PANELS[tab];
   const evidence = useAnswer(card, "evidence", `${card.column} ${card.activity} ${card.since} ${card.reason}`);
   const record = useAnswer(card, "record", `${card.status} ${card.spawn} ${card.session}`);
   return html`
-    <div class="drawer-head"><h2>${name}</h2><span class="role">${card.role}</span><${Attach} command=${record.data?.attach} /><${Close} /></div>
+    <div class="drawer-head">
+      <h2>${name}</h2><span class="role">${card.role}</span><${Attach} command=${record.data?.attach} /><${Close} />
+    </div>
     <${Sentence} card=${card} told=${evidence.data?.found?.decided_by} />
     <${Tabs} name=${name} tab=${tab} card=${card} />
-    <div class="tab-body" id="tab-body" role="tabpanel" aria-labelledby=${`tab-${tab}`}><${Panel} name=${name} card=${card} evidence=${evidence} record=${record} /></div>
+    <div class="tab-body" id="tab-body" role="tabpanel" aria-labelledby=${`tab-${tab}`}>
+      <${Panel} name=${name} card=${card} evidence=${evidence} record=${record} />
+    </div>
     <${Actions} name=${name} card=${card} />`;
 }
 
@@ -91,11 +100,13 @@ function Attach({ command }) {
     setCopied(true);
     setTimeout(() => setCopied(false), 1500);
   };
-  return html`<span class="attach"><code title=${command}>${command}</code><button class="small" data-action="copy" aria-label="Copy the attach command" onClick=${copy}>${copied ? "copied" : "copy"}</button></span>`;
+  return html`<span class="attach"><code title=${command}>${command}</code>
+    <button class="small" data-action="copy" aria-label="Copy the attach command" onClick=${copy}>${copied ? "copied" : "copy"}</button>
+  </span>`;
 }
 
 function Sentence({ card, told }) {
-  const what = card.column === "limited" ? limitText(card, Date.now()) : card.headline;
+  const what = card.column === "limited" ? limitText(card, now()) : card.headline;
   const rest = dotted(told && `told by ${told}`, dotted(card.backend, card.model), card.branch && `branch ${card.branch}`, card.workspace,
     card.drifts.length > 0 && `differs: ${card.drifts.map((drift) => drift.replaceAll("_", " ")).join(", ")}`,
     !card.monitoring && `not monitored${card.stopped_by ? `, stopped by ${card.stopped_by}` : ""}`);
@@ -110,13 +121,19 @@ function Tabs({ name, tab, card }) {
     if (!by) return;
     event.stopPropagation();
     const next = TABS[(TABS.indexOf(tab) + by + TABS.length) % TABS.length];
-    showTab(name, next);
+    openAgent(name, next);
     event.currentTarget.querySelector(`[data-tab="${next}"]`).focus();
   };
   return html`<div class="tabs" role="tablist" onKeyDown=${step}>
-    ${TABS.map((key) => html`<button key=${key} role="tab" id=${`tab-${key}`} data-tab=${key} aria-selected=${key === tab} aria-controls="tab-body" tabindex=${key === tab ? 0 : -1}
-      onClick=${() => showTab(name, key)}>${capital(key)}${key === "comments" && card.comments > 0 && html`<span class="tab-count" data-unread=${unread(card) > 0}>${card.comments}</span>`}</button>`)}
+    ${TABS.map((key) => html`<button key=${key} role="tab" id=${`tab-${key}`} data-tab=${key} aria-selected=${key === tab}
+      aria-controls="tab-body" tabindex=${key === tab ? 0 : -1} onClick=${() => openAgent(name, key)}>
+      ${capital(key)}${key === "comments" && html`<${CommentCount} card=${card} />`}
+    </button>`)}
   </div>`;
+}
+
+function CommentCount({ card }) {
+  return card.comments > 0 && html`<span class="tab-count" data-unread=${unread(card) > 0}>${card.comments}</span>`;
 }
 
 function ScreenTab({ name, card, evidence }) {

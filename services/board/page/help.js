@@ -21,8 +21,11 @@ const KEYS = [
 export function Help() {
   if (!helpOpen.value) return null;
   return html`<${Dialog} title="Keys" onClose=${() => { helpOpen.value = false; }}>
-    <dl class="keys">${KEYS.map(([keys, does]) => html`<div key=${does}><dt>${keys.map((key) => html`<kbd>${key}</kbd>`)}</dt><dd>${does}</dd></div>`)}</dl>
-    <p class="quiet">Approve, deny and the numbers act on the focused question, on the open agent's, or, with nothing focused, on the first one (numbers: only a focused one).
-      Comment <code>stop</code> on a card to stop monitoring it, <code>resume</code> to go on.</p>
+    <dl class="keys">${KEYS.map(([keys, does]) => html`<div key=${does}>
+      <dt>${keys.map((key) => html`<kbd>${key}</kbd>`)}</dt><dd>${does}</dd>
+    </div>`)}</dl>
+    <p class="quiet">Answers go to the focused question, else to the open agent's.
+      With nothing focused, <kbd>a</kbd> and <kbd>d</kbd> answer the first one.</p>
+    <p class="quiet">Comment <code>stop</code> on a card to stop monitoring it, <code>resume</code> to go on.</p>
   </${Dialog}>`;
 }

@@ -1,9 +1,10 @@
 // The keys: one place that decides what a key means here and now.
-import { focusWanted } from "./actions.js";
+import { nextTheme } from "./appearance.js";
+import { focusWanted } from "./field.js";
 import { helpOpen } from "./help.js";
-import { closeDrawer, openAgent, route, showTab } from "./route.js";
+import { phone } from "./phone.js";
+import { closeDrawer, openAgent, route } from "./route.js";
 import { filter } from "./state.js";
-import { nextTheme } from "./top.js";
 
 const typing = (element) => element.matches?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
 
@@ -90,15 +91,15 @@ function focusField(which, tab) {
   const name = route.value?.name ?? focused()?.dataset.card ?? focused()?.dataset.question;
   if (!name) return false;
   focusWanted.value = which;
-  if (!route.value) openAgent(name, tab);
-  else if (which === "comment") showTab(name, tab);
+  if (!route.value || which === "comment") openAgent(name, tab);
 }
 
 /** Moves the focus by what stands where on the page. */
 function move(direction) {
   if (document.activeElement?.closest(".drawer")) return false;
   const panels = [...document.querySelectorAll(".strip [data-question]")];
-  const columns = [...document.querySelectorAll(".columns .column")].map((column) => [...column.querySelectorAll("[data-card]")]).filter((cards) => cards.length);
+  const columns = [...document.querySelectorAll(".columns .column")]
+    .map((column) => [...column.querySelectorAll("[data-card]")]).filter((cards) => cards.length);
   const from = focused();
   const target = !from ? panels[0] ?? columns[0]?.[0]
     : from.matches("[data-question]") ? fromPanel(from, direction, panels, columns) : fromCard(from, direction, panels, columns);
@@ -116,21 +117,20 @@ function fromPanel(panel, direction, panels, columns) {
     const { top } = other.getBoundingClientRect();
     return direction === "down" ? top >= box.bottom : top < box.top;
   });
-  if (others.length) return nearest(direction === "down" ? others : others.reverse(), (other) => Math.abs(other.getBoundingClientRect().left - box.left));
-  return direction === "down" ? columns[0]?.[0] : undefined;
+  const next = nearest(direction === "down" ? others : others.reverse(), (other) => Math.abs(other.getBoundingClientRect().left - box.left));
+  return next ?? (direction === "down" ? columns[0]?.[0] : undefined);
 }
 
 function fromCard(card, direction, panels, columns) {
   const column = columns.findIndex((cards) => cards.includes(card));
   const at = columns[column].indexOf(card);
-  const oneColumn = matchMedia("(max-width: 700px)").matches;
   const side = { left: -1, right: 1 }[direction];
   if (side) {
     const top = card.getBoundingClientRect().top;
     return nearest(columns[column + side] ?? [], (other) => Math.abs(other.getBoundingClientRect().top - top));
   }
-  if (direction === "down") return columns[column][at + 1] ?? (oneColumn ? columns[column + 1]?.[0] : undefined);
-  return columns[column][at - 1] ?? (oneColumn ? columns[column - 1]?.at(-1) : undefined) ?? panels.at(-1);
+  if (direction === "down") return columns[column][at + 1] ?? (phone.matches ? columns[column + 1]?.[0] : undefined);
+  return columns[column][at - 1] ?? (phone.matches ? columns[column - 1]?.at(-1) : undefined) ?? panels.at(-1);
 }
 
 function nearest(elements, distance) {

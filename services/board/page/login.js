@@ -45,9 +45,10 @@ export function Unlock() {
 function Locked({ reason, close }) {
   return html`<${Dialog} title="This page only looks" onClose=${close}>
     ${reason && html`<p>${reason}</p>`}
-    <p>To approve, send or stop from here, run <code>muster board --act</code> in a terminal and open its link, or paste it below. The page locks itself 30 minutes after the last action.</p>
+    <p>To approve, send or stop from here, run <code>muster board --act</code> in a terminal and open its link, or paste it below.
+      The page locks itself 30 minutes after the last action.</p>
     <${TokenField} label="Link or token" button="Unlock" onDone=${close} />
-    <p><button class="plain" onClick=${() => { close(); logout(); }}>Log out</button></p>
+    <div class="row"><button class="plain" data-action="logout" onClick=${() => { close(); logout(); }}>Log out</button></div>
   </${Dialog}>`;
 }
 
@@ -55,6 +56,9 @@ function Unlocked({ close }) {
   const { acts_until: until } = session.value;
   return html`<${Dialog} title="This page may act" onClose=${close}>
     <p>${until ? `It locks itself at ${clockTime(until, now())}, or` : "It locks itself"} 30 minutes after the last action.</p>
-    <div class="row"><button data-action="lock" onClick=${() => { close(); lock(); }}>Lock now</button><button class="plain" onClick=${() => { close(); logout(); }}>Log out</button></div>
+    <div class="row">
+      <button data-action="lock" onClick=${() => { close(); lock(); }}>Lock now</button>
+      <button class="plain" data-action="logout" onClick=${() => { close(); logout(); }}>Log out</button>
+    </div>
   </${Dialog}>`;
 }

@@ -14,7 +14,7 @@ export const notices = computed(() => {
   if (!known) return found;
   if (!known.broker.up) found.push({ about: "broker", text: `Broker ${known.broker.said}` });
   if (!known.tmux.up) found.push({ about: "tmux", text: known.tmux.said || "tmux does not answer" });
-  for (const service of troubledServices(known)) found.push({ about: "service", text: `${service.name}: ${service.said || service.status}` });
+  for (const { name, said, status } of troubledServices(known)) found.push({ about: "service", text: `${name}: ${said || status}` });
   for (const fault of known.faults) found.push({ about: "fleet", text: fault });
   return found;
 });

@@ -8,7 +8,8 @@ export function Outcome({ outcome }) {
   if (!outcome) return html`<p class="outcome"></p>`;
   const text = outcomeText(outcome);
   return html`<p class="outcome" data-outcome=${outcome.state} title=${text}>
-    <span class="mark" aria-hidden="true">${outcomeMark(outcome)}</span>${text}${isFinal(outcome) && html`<${Ticking} class="ago" text=${() => agoText(outcome)} />`}
+    <span class="mark" aria-hidden="true">${outcomeMark(outcome)}</span>${text}
+    ${isFinal(outcome) && html`<${Ticking} class="ago" text=${() => agoText(outcome)} />`}
   </p>`;
 }
 

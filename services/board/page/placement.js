@@ -100,7 +100,10 @@ function nextLists(words) {
 
 /** By loop, role and name: an order that no change of status disturbs. */
 function toList(column, names) {
-  const cards = names.map((name) => ({ name, loop: agents.get(name).card.peek().loop ?? "", role: agents.get(name).card.peek().role ?? "" }));
+  const cards = names.map((name) => {
+    const { loop, role } = agents.get(name).card.peek();
+    return { name, loop: loop ?? "", role: role ?? "" };
+  });
   cards.sort((one, other) => compare(one.loop, other.loop) || compare(one.role, other.role) || compare(one.name, other.name));
   const groups = [];
   for (const { name, loop } of cards) {
@@ -110,7 +113,8 @@ function toList(column, names) {
   }
   const labelled = groups.length > 1 && loops.peek().length > 0;
   if (!labelled) for (const group of groups) group.label = "";
-  return { column, groups, count: names.length, key: groups.map(({ label, names: members }) => `${label}\n${members.join("\n")}`).join("\n\n") };
+  const key = groups.flatMap((group) => [group.label, ...group.names]).join("\n");
+  return { column, groups, count: names.length, key };
 }
 
 const collator = new Intl.Collator("en", { numeric: true });
@@ -130,6 +134,7 @@ effect(() => {
   if (placed.peek()) untracked(settleNow);
 });
 effect(() => {
-  notices.value;
+  const latest = notices.value;
   if (placed.peek()) settleSoon();
+  else shownNotices.value = latest;
 });

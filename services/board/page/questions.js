@@ -36,7 +36,8 @@ export function Strip() {
 function Panel({ panel: { name, question, gone, key } }) {
   const card = agents.get(name)?.card.value;
   const outcome = outcomes.value.get(key);
-  return html`<article class="panel" data-question=${name} data-fingerprint=${question.fingerprint} data-gone=${gone} data-status="needs_you" tabindex="0" aria-label=${`${name} needs you: ${question.reason}`}>
+  return html`<article class="panel" data-question=${name} data-fingerprint=${question.fingerprint} data-gone=${gone} data-status="needs_you"
+      tabindex="0" aria-label=${`${name} needs you: ${question.reason}`}>
     <div class="panel-who"><h2>${name}</h2><span class="role">${dotted(card?.role, card?.backend)}</span>
       <${Ticking} class="waited" text=${() => gone ? goneWord(outcome) : `waiting ${span(since(question.since))}`} /></div>
     <pre class="dialog-text" tabindex="-1">${question.dialog}</pre>
@@ -51,22 +52,28 @@ export function Answers({ name, question, gone = false, withOpen = false, allOpt
   const armed = useArmed(question.fingerprint);
   const place = questionKey(name, question);
   const outcome = outcomes.value.get(place);
+  const busy = Boolean(outcome) || gone;
   const rows = offersOptions(question) || allOptions ? question.options : [];
-  const disabled = !armed || gone;
-  return html`<div class="answers" data-rows=${rows.length > 0} data-busy=${Boolean(outcome) || gone} data-armed=${armed}>
-    <div class="answer-buttons" inert=${Boolean(outcome) || gone}>
-      ${question.can.map((verb) => html`<button key=${verb} class=${verb === "approve" ? "approve" : ""} disabled=${disabled} data-action=${verb} aria-label=${`${LABELS[verb]} ${name}`}
-        onClick=${(event) => { keepFocus(event); answer(name, question, verb); }}>${LABELS[verb]}<${Keycap}>${verb[0]}</${Keycap}></button>`)}
-      ${rows.map(({ key, text }) => html`<button key=${`row ${key}`} class="option" disabled=${disabled} data-action="answer" data-key=${key} title=${text} aria-label=${`Answer ${name}: ${text}`}
-        onClick=${(event) => { keepFocus(event); answer(name, question, "answer", { key }); }}><${Keycap}>${key}</${Keycap}><span>${text}</span></button>`)}
+  const press = (event, verb, extra) => {
+    keepFocus(event.currentTarget);
+    answer(name, question, verb, extra);
+  };
+  return html`<div class="answers" data-rows=${rows.length > 0} data-busy=${busy}>
+    <div class="answer-buttons" inert=${busy}>
+      ${question.can.map((verb) => html`<button key=${verb} class=${verb} disabled=${!armed} data-action=${verb}
+        aria-label=${`${LABELS[verb]} ${name}`} onClick=${(event) => press(event, verb)}>${LABELS[verb]}<${Keycap}>${verb[0]}</${Keycap}></button>`)}
+      ${rows.map(({ key, text }) => html`<button key=${`row ${key}`} class="option" disabled=${!armed} data-action="answer" data-key=${key}
+        title=${text} aria-label=${`Answer ${name}: ${text}`} onClick=${(event) => press(event, "answer", { key })}>
+        <${Keycap}>${key}</${Keycap}><span>${text}</span></button>`)}
       ${withOpen && html`<a class="button" href=${address(name)} data-action="open" aria-label=${`Open ${name}`}>Open<${Keycap}>o</${Keycap}></a>`}
     </div>
-    ${outcome ? html`<${Became} outcome=${outcome} place=${place} gone=${gone} />` : gone && html`<div class="became">gone: no longer asked</div>`}
+    ${outcome && html`<${Became} outcome=${outcome} place=${place} gone=${gone} />`}
+    ${gone && !outcome && html`<div class="became">gone: no longer asked</div>`}
   </div>`;
 }
 
 /** The buttons are about to be hidden: the panel takes their focus, so that it does not fall back to the page. */
-function keepFocus({ currentTarget: button }) {
+function keepFocus(button) {
   if (document.activeElement === button) button.closest("[data-question], .drawer")?.focus({ preventScroll: true });
 }
 

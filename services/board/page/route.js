@@ -5,7 +5,7 @@ export const TABS = ["screen", "timeline", "evidence", "comments", "transcript",
 
 /** `{name, tab}` of the open drawer, or null. */
 export const route = signal(parse());
-let opened = 0;   // drawers that this page opened, so that closing can go back instead of forth
+let entered = false;   // whether the open drawer is an entry of the history that "back" leaves
 
 function parse() {
   const [, kind, name, tab] = location.hash.split("/");
@@ -23,19 +23,20 @@ function decoded(text) {
 
 export const address = (name, tab = "screen") => `#/agent/${encodeURIComponent(name)}/${tab}`;
 
+/** Opens the drawer as one step of the history; another agent or tab in it is no further step, so that "back" closes it. */
 export function openAgent(name, tab) {
-  location.hash = address(name, tab);
-}
-
-export function showTab(name, tab) {
-  history.replaceState(null, "", address(name, tab));
-  route.value = parse();
+  if (route.value) replace(address(name, tab));
+  else location.hash = address(name, tab);
 }
 
 export function closeDrawer() {
-  if (opened > 0) return history.back();
-  history.replaceState(null, "", location.pathname);
-  route.value = null;
+  if (entered) history.back();
+  else replace(location.pathname);
+}
+
+function replace(to) {
+  history.replaceState(null, "", to);
+  route.value = parse();
 }
 
 /** Takes a login token out of the address, so that it stays neither there nor in the history. */
@@ -51,9 +52,14 @@ export function followAddress(onToken) {
   addEventListener("hashchange", () => {
     const token = takeToken();
     if (token) return onToken(token);
-    const next = parse();
-    if (next && !route.value) opened += 1;
-    if (!next && route.value && opened > 0) opened -= 1;
-    route.value = next;
+    const before = route.value;
+    route.value = parse();
+    entered = route.value !== null && (entered || before === null);
+  });
+  addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#/agent/']");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || !route.value) return;
+    event.preventDefault();
+    replace(link.getAttribute("href"));
   });
 }

@@ -18,7 +18,8 @@ export function Screen({ agent }) {
   return html`<div class="terminal" ref=${place} tabindex="0" role="group" aria-label=${`Screen of ${agent}`} data-screen=${agent}>
     ${!shown && html`<p class="terminal-said">Loading the screen…</p>`}
     ${shown?.said && html`<p class="terminal-said">${shown.said}</p>`}
-    ${shown && !shown.said && shown.rows.map((row, at) => html`<div class="terminal-row" key=${at}>${row.map(([text, style]) => html`<${Run} text=${text} look=${shown.styles[style]} />`)}</div>`)}
+    ${shown && !shown.said && shown.rows.map((row, at) => html`<div class="terminal-row" key=${at}>
+      ${row.map(([text, style]) => html`<${Run} text=${text} look=${shown.styles[style]} />`)}</div>`)}
   </div>`;
 }
 

@@ -28,19 +28,14 @@ export const screen = signal(null);
 export const filter = signal(null);
 export const query = signal("");
 
-/** @type {Map<string, {card: import("@preact/signals").Signal, line: import("@preact/signals").Signal<string>, raw: string, gone: boolean}>} */
+/** Per card's name `{card, line, raw, gone}`: two signals, the card as text to see whether it changed, and whether it left. */
 export const agents = new Map();
 
 const membershipListeners = new Set();
 /** Called after each frame in which cards came, went, or changed what decides their place. */
 export const onMembershipChange = (listener) => membershipListeners.add(listener);
 
-export function cardOf(name) {
-  const known = agents.get(name);
-  return known && !known.gone ? known.card.value : null;
-}
-
-/** Takes the messages of one frame at once. Returns nothing; tells listeners of changed membership. */
+/** Takes the messages of one frame at once, and tells listeners when membership changed. */
 export function applyBoards(messages) {
   let moved = false;
   let whole = false;
@@ -58,7 +53,7 @@ function applyBoard(message) {
   if (message.now) followServer(message.now);
   if (message.fleet) fleet.value = message.fleet;
   if (message.loops) loops.value = message.loops;
-  let moved = Boolean(message.fleet);
+  let moved = Boolean(message.loops);   // whether a column has group labels
   const cards = message.cards ?? {};
   const lines = message.lines ?? {};
   const gone = message.whole ? [...agents.keys()].filter((name) => !(name in cards)) : message.gone ?? [];

@@ -1,10 +1,11 @@
 // The drawer's tabs beside the screen: timeline, evidence, comments, transcript, record.
-import { useEffect, useRef, useState } from "preact/hooks";
-import { submitOnEnter, useWantedFocus } from "./actions.js";
+import { useEffect, useRef } from "preact/hooks";
 import { outcomes, send } from "./commands.js";
 import { now } from "./clock.js";
-import { EvidenceRows, Missing, useAnswer } from "./evidence.js";
+import { EvidenceRows } from "./evidence.js";
+import { TextField } from "./field.js";
 import { html } from "./html.js";
+import { Missing, useAnswer } from "./inquiry.js";
 import { Keycap } from "./keycap.js";
 import { Outcome } from "./outcome.js";
 import { markSeen } from "./unread.js";
@@ -26,7 +27,8 @@ export function Evidence({ evidence }) {
   const subagents = Object.entries(found.subagents ?? {});
   return html`<${EvidenceRows} answer=${evidence} />
     ${found.plans?.length > 0 && html`<h3>In hand</h3><ul class="plain-list">${found.plans.map((plan) => html`<li>${plan}</li>`)}</ul>`}
-    ${subagents.length > 0 && html`<h3>Subagents</h3><ul class="plain-list">${subagents.map(([who, does]) => html`<li><b>${who}</b> ${does}</li>`)}</ul>`}
+    ${subagents.length > 0 && html`<h3>Subagents</h3>
+      <ul class="plain-list">${subagents.map(([who, does]) => html`<li><b>${who}</b> ${does}</li>`)}</ul>`}
     ${found.health && html`<h3>Health</h3><${Facts} facts=${found.health} />`}`;
 }
 
@@ -34,8 +36,13 @@ export function Comments({ name, card }) {
   const answer = useAnswer(card, "comments", card.comments);
   useEffect(() => markSeen(card), [card.card, card.notable]);
   return html`<${CommentField} name=${name} card=${card} />
-    ${!answer.data ? html`<${Missing} answer=${answer} />` : answer.data.comments.length === 0 ? html`<p class="empty">No comments yet.</p>`
-      : html`<ol class="entries comments">${answer.data.comments.toReversed().map((comment) => html`<${Comment} key=${comment.number} comment=${comment} />`)}</ol>`}`;
+    ${answer.data ? html`<${CommentList} comments=${answer.data.comments} />` : html`<${Missing} answer=${answer} />`}`;
+}
+
+function CommentList({ comments }) {
+  if (!comments.length) return html`<p class="empty">No comments yet.</p>`;
+  const newestFirst = [...comments].reverse();
+  return html`<ol class="entries">${newestFirst.map((comment) => html`<${Comment} key=${comment.number} comment=${comment} />`)}</ol>`;
 }
 
 function Comment({ comment }) {
@@ -48,21 +55,13 @@ function Comment({ comment }) {
 }
 
 function CommentField({ name, card }) {
-  const [text, setText] = useState("");
-  const field = useRef();
-  useWantedFocus("comment", field);
   const place = `comment ${name}`;
-  const say = (label, said) => send(place, label, { verb: "comment", agent: card.agent, text: said });
-  const submit = async () => {
-    if (text.trim() && await say("Comment", text)) setText("");
-  };
-  const toggle = card.monitoring ? ["stop", "Stop monitoring"] : ["resume", "Resume monitoring"];
-  return html`<div class="send">
-      <textarea ref=${field} name="comment" rows=${Math.min(6, text.split("\n").length)} placeholder="Comment on this card…" aria-label=${`Comment on ${name}`} value=${text}
-        onInput=${(event) => setText(event.target.value)} onKeyDown=${(event) => submitOnEnter(event, submit)}></textarea>
-      <button data-action="comment" onClick=${submit}>Comment<${Keycap}>c</${Keycap}></button>
-      <button data-action=${`${toggle[0]}-monitoring`} onClick=${() => say(toggle[1], toggle[0])}>${toggle[1]}</button>
-    </div>
+  const say = (label, text) => send(place, label, { verb: "comment", agent: card.agent, text });
+  const [word, label] = card.monitoring ? ["stop", "Stop monitoring"] : ["resume", "Resume monitoring"];
+  return html`<${TextField} name="comment" hint="Comment on this card…" label=${`Comment on ${name}`} onSubmit=${(text) => say("Comment", text)}>
+      ${(commentNow) => html`<button data-action="comment" onClick=${commentNow}>Comment<${Keycap}>c</${Keycap}></button>
+        <button data-action=${`${word}-monitoring`} onClick=${() => say(label, word)}>${label}</button>`}
+    </${TextField}>
     <${Outcome} outcome=${outcomes.value.get(place)} />`;
 }
 
@@ -74,7 +73,9 @@ export function Transcript({ card }) {
   if (!answer.data.entries.length) return html`<p class="empty">No transcript yet.</p>`;
   return html`<p class="quiet path" title=${answer.data.path}>${dotted(answer.data.conversation, answer.data.path)}</p>
     <ol class="transcript">${answer.data.entries.map((entry, at) => html`<li key=${at} data-who=${entry.who} data-failed=${entry.failed}>
-      <div class="speaker">${dotted(entry.who, entry.tool, entry.failed && "failed")}<${Time} of=${entry.time} /></div><pre>${entry.text}</pre></li>`)}<li ref=${end}></li></ol>`;
+      <div class="speaker">${dotted(entry.who, entry.tool, entry.failed && "failed")}<${Time} of=${entry.time} /></div>
+      <pre>${entry.text}</pre>
+    </li>`)}<li ref=${end}></li></ol>`;
 }
 
 export function Record({ record }) {
@@ -83,5 +84,7 @@ export function Record({ record }) {
   return html`<${Facts} facts=${record.data.record} />`;
 }
 
-const Facts = ({ facts }) => html`<dl class="facts">${Object.entries(facts).map(([key, value]) => html`<div key=${key}><dt>${key}</dt><dd>${shown(value)}</dd></div>`)}</dl>`;
+const Facts = ({ facts }) => html`<dl class="facts">
+  ${Object.entries(facts).map(([key, value]) => html`<div key=${key}><dt>${key}</dt><dd>${shown(value)}</dd></div>`)}
+</dl>`;
 const shown = (value) => value === null ? "–" : typeof value === "object" ? JSON.stringify(value, null, 1) : String(value);

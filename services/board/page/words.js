@@ -39,13 +39,12 @@ export function clockTime(iso, now, { seconds = false } = {}) {
   return `${day} ${time}`;
 }
 
-/** What a limited agent waits for. */
+/** What a limited agent waits for, and how long that takes. */
 export function limitText(card, now) {
-  const limit = card.limit ? `${capital(card.limit)} limit` : card.headline;
-  if (card.resumes) return `${limit} · goes on at ${clockTime(card.resumes, now)}`;
-  if (!card.limit_resets) return limit;
-  const left = Date.parse(card.limit_resets) - now;
-  return left > 0 ? `${limit} · ${span(left)} left` : `${limit} · should lift any moment`;
+  const until = card.limit_resets ?? card.resumes;
+  if (!until) return card.headline;
+  const left = Date.parse(until) - now;
+  return left > 0 ? `${card.headline} · ${span(left)} left` : `${card.headline} · should lift any moment`;
 }
 
 export function capital(text) {

@@ -109,7 +109,9 @@ class BoardApp:
     async def _lock(self, request: Request) -> Response:
         session = await self._lanes.run(ORDERS, lambda: self._access.lock(_session_in(request)))
         self._hub.wake_all()
-        return answer(self._described(session or _session_in(request)))
+        if session is None:
+            raise _logged_out()
+        return answer(self._described(session))
 
     async def _log_out(self, request: Request) -> Response:
         await self._lanes.run(ORDERS, lambda: self._access.close(_session_in(request)))
@@ -144,7 +146,7 @@ class BoardApp:
         # Asked again now that the whole body is there: the grant may have ended while it came.
         session = await self._lanes.run(ORDERS, lambda: self._access.extend(_session_in(request)))
         if session is None:
-            raise RequestRefused(401, "you are not logged in any more; run `muster board`")
+            raise _logged_out()
         if not session.may_act(self._clock()):
             said = "this page only looks; run `muster board --act`, and open or paste its link to unlock actions"
             raise RequestRefused(403, said, code="locked")
@@ -187,6 +189,10 @@ def _session_in(request: Request) -> BoardSession:
     session = request.state.session
     assert isinstance(session, BoardSession)  # noqa: S101 - `access` sets it for all of /api/ but the login
     return session
+
+
+def _logged_out() -> RequestRefused:
+    return RequestRefused(401, "you are not logged in any more; run `muster board`")
 
 
 def _command_in(document: Mapping[str, Any]) -> tuple[str, dict[str, str]]:

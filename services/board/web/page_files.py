@@ -90,7 +90,7 @@ class PageFiles:
 NO_FEATURES = (
     *("accelerometer", "autoplay", "camera", "display-capture", "encrypted-media", "fullscreen", "geolocation"),
     *("gyroscope", "hid", "identity-credentials-get", "magnetometer", "microphone", "midi", "payment"),
-    *("picture-in-picture", "publickey-credentials-get", "screen-wake-lock", "serial", "usb", "web-share"),
+    *("picture-in-picture", "publickey-credentials-get", "screen-wake-lock", "serial", "usb"),
     *("xr-spatial-tracking",),
 )
 """What a browser would let a page ask for, and this one never does. (It copies text, which is not among them.)"""

@@ -83,7 +83,7 @@ class BoardServer:
 
     def _serve(self, server: "_Server", listener: socket.socket) -> None:
         try:
-            with listener, _logged(self._log):
+            with listener, _logged(self._log, server.is_ending):
                 asyncio.run(server.serve(sockets=[listener]))
         except Exception as error:  # noqa: BLE001 - the thread's end is seen by `is_running`
             self._log.failure("the web server ended", error)
@@ -101,6 +101,7 @@ class _Server(uvicorn.Server):
         """Set when it has started, or failed to."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending = asyncio.Event()
+        self.is_ending = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
@@ -114,6 +115,7 @@ class _Server(uvicorn.Server):
 
     def end(self) -> None:
         """From any thread."""
+        self.is_ending.set()
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # it has ended already
                 self._loop.call_soon_threadsafe(self._ending.set)
@@ -154,13 +156,18 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 class _LogHandler(logging.Handler):
-    """Puts the errors of uvicorn and asyncio into the service's own log."""
+    """Puts the errors of uvicorn and asyncio into the service's own log.
 
-    def __init__(self, log: Log) -> None:
+    Not those while it ends: a page that takes nothing has its answer cancelled then, which is no fault.
+    """
+
+    def __init__(self, log: Log, is_ending: threading.Event) -> None:
         super().__init__(logging.ERROR)
-        self._service_log = log
+        self._service_log, self._is_ending = log, is_ending
 
     def emit(self, record: logging.LogRecord) -> None:
+        if self._is_ending.is_set():
+            return
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
             self._service_log.failure("the web server failed", error, what=record.getMessage())
@@ -169,8 +176,8 @@ class _LogHandler(logging.Handler):
 
 
 @contextlib.contextmanager
-def _logged(log: Log) -> Iterator[None]:
-    handler = _LogHandler(log)
+def _logged(log: Log, is_ending: threading.Event) -> Iterator[None]:
+    handler = _LogHandler(log, is_ending)
     loggers = [logging.getLogger(name) for name in LOGGERS]
     before = [each.propagate for each in loggers]
     for each in loggers:

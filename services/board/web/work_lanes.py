@@ -23,6 +23,8 @@ class WorkLanes:
     def __init__(self, log: Log) -> None:
         self._workers = Workers(THREADS, log)
         self._waiting = dict.fromkeys(THREADS, 0)
+        self._results: set[asyncio.Future[Any]] = set()
+        self._is_closed = False
 
     @property
     def is_busy(self) -> bool:
@@ -31,6 +33,8 @@ class WorkLanes:
 
     async def run(self, lane: str, work: Callable[[], T]) -> T:
         """The result of `work`, or what it raises. Refused while too many wait in this lane."""
+        if self._is_closed:
+            raise _ending()
         if self._waiting[lane] >= MOST_WAITING[lane]:
             raise RequestRefused(503, "the board is busy; try again in a moment")
         loop = asyncio.get_running_loop()
@@ -51,11 +55,22 @@ class WorkLanes:
                 tell(result.set_exception, error)
 
         self._waiting[lane] += 1
+        self._results.add(result)
         try:
             self._workers.submit(lane, lane, do)
             return await result
         finally:
             self._waiting[lane] -= 1
+            self._results.discard(result)
 
     def close(self) -> None:
+        """Nobody waits any longer, also for work that goes on in its thread."""
+        self._is_closed = True
         self._workers.close()
+        for result in self._results:
+            if not result.done():
+                result.set_exception(_ending())
+
+
+def _ending() -> RequestRefused:
+    return RequestRefused(503, "the board is ending; it may be back in a moment")

@@ -10,9 +10,9 @@ COLOURED = (
     (re.compile(r"^(●)( .*)"), GREEN),
     (re.compile(r"^(\*)( .*)"), CYAN),
     (re.compile(r"^(! .*)()"), RED),
-    (re.compile(r"^(  ⎿ .*\bfailed\b.*)()"), RED),
-    (re.compile(r"^(  ⎿ .*\bpassed\b.*)()"), GREEN),
-    (re.compile(r"^(  ⎿ .*)()"), FAINT),
+    (re.compile(r"^(  └ .*\bfailed\b.*)()"), RED),
+    (re.compile(r"^(  └ .*\bpassed\b.*)()"), GREEN),
+    (re.compile(r"^(  └ .*)()"), FAINT),
     (re.compile(r"^( +\d+ \+ .*)()"), GREEN),
     (re.compile(r"^( +\d+ - .*)()"), RED),
 )

@@ -57,7 +57,7 @@ class PaneDead(DriftEvent):
         return f"running in session {self.session}", self.sentence()
 
     def sentence(self) -> str:
-        return f"its program ended with status {self.exit_status}"
+        return "its program ended" + (f" with status {self.exit_status}" if self.exit_status is not None else "")
 
 
 class Unregistered(DriftEvent):

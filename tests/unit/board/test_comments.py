@@ -107,13 +107,13 @@ def test_after_a_time_without_comments_a_drift_is_told_anew() -> None:
 # --- too many ---
 
 
-def test_the_seventh_in_a_minute_is_held_back() -> None:
+def test_one_too_many_in_a_minute_is_held_back() -> None:
     full = flood(MOST_IN_A_MINUTE)
-    assert len(full.new) == 6
+    assert len(full.new) == MOST_IN_A_MINUTE
     more = flood(3, full, NOW + 59)
-    assert len(more.new) == 6
+    assert len(more.new) == MOST_IN_A_MINUTE
     assert more.memory.held_back == {"activity.k0": 1, "activity.k1": 1, "activity.k2": 1}
-    assert len(flood(1, full, NOW + 60).new) == 7
+    assert len(flood(1, full, NOW + 60).new) == MOST_IN_A_MINUTE + 1
 
 
 def test_what_was_held_back_is_summed_up_in_one_comment() -> None:
@@ -123,7 +123,7 @@ def test_what_was_held_back_is_summed_up_in_one_comment() -> None:
     summed = held.sum_up(NOW + 60)
     comment = summed.comments[-1]
     assert comment.about == HELD_BACK
-    assert comment.text == "held back, because there were too many: 2 × k0, 2 × k1, 1 × k2"
+    assert comment.text == "held back, because there were too many: 2 × k1, 2 × k2, 1 × k0"
     assert summed.memory.held_back == {}
     assert summed.sum_up(NOW + 120) == summed, "once"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.cli import demo
-from services.cli.demo import demo_fleet, ways_to_watch
+from services.cli.demo import NAME, demo_fleet, ways_to_watch
 from services.cli.demo_story import CHAPTERS
 from shared.fleet import Fleet, load_fleet
 
@@ -20,9 +20,9 @@ def test_each_demo_has_a_tmux_server_of_its_own_and_clones_of_its_own_remote(tmp
     assert len(sockets) == 2
     assert all(socket.startswith("muster-demo-") for socket in sockets)
     for clone in ("builder", "reviewer", "shop"):
-        asked = ["git", "-C", str(tmp_path / "one" / "work" / clone), "remote", "get-url", "origin"]
+        asked = ["git", "-C", str(tmp_path / "one" / NAME / "work" / clone), "remote", "get-url", "origin"]
         assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip() == str(
-            tmp_path / "one" / "remote.git"
+            tmp_path / "one" / NAME / "remote.git"
         )
 
 

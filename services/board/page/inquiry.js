@@ -1,0 +1,34 @@
+// What the server answers about one agent.
+import { useEffect, useState } from "preact/hooks";
+import { ask } from "./connection.js";
+import { now } from "./clock.js";
+import { html } from "./html.js";
+
+const SOONEST_MS = 1000;   // a lively agent changes many times a second; its history is asked for at most this often
+
+/**
+ * Asks `/api/agents/NAME/<what>`, again whenever `version` changes; what was there stays until the new answer is.
+ * @returns {{data: any, said: string, at: number}} `data` is null until the first answer.
+ */
+export function useAnswer(card, what, version) {
+  const [answer, setAnswer] = useState({ data: null, said: "", at: 0 });
+  useEffect(() => {
+    let wanted = true;
+    const timer = setTimeout(async () => {
+      const { status, data } = await ask(`/api/agents/${encodeURIComponent(card.agent)}/${what}`);
+      if (!wanted) return;
+      if (status === 200) setAnswer({ data, said: "", at: now() });
+      else setAnswer((before) => ({ ...before, said: data.said ?? "the server has no answer" }));
+    }, answer.at ? Math.max(0, answer.at + SOONEST_MS - now()) : 0);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [card.agent, what, version]);
+  return answer;
+}
+
+/** The sentence to show instead of data. */
+export function Missing({ answer }) {
+  return html`<p class="empty">${answer.said || (answer.data ? answer.data.said : "Loading…")}</p>`;
+}
