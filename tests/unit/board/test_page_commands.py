@@ -252,6 +252,7 @@ def test_what_is_open_is_followed_however_many_came_since(world: BoardWorld) -> 
             if isinstance(command, Explain):
                 world.peers["monitor"].answer(command, time=world.now)
         eventually(partial(is_over, world, others[-1]), "answered")
+    assert state(world, first) == "waiting"
     defers(world, first, "it still works")
     eventually(lambda: world.commands.progress(first).said == "it still works", "followed")  # type: ignore[union-attr]
     assert state(world, others[0]) == "unknown"
