@@ -37,6 +37,8 @@ class PageScreens:
         self._panes: Mapping[str, Pane] = {}
         self._read: dict[str, tuple[str, float]] = {}
         """When the line of each agent's session was read."""
+        self._lined: set[str] = set()
+        """The agents whose lines pages show, also from before the connection was closed."""
         self._closed = threading.Event()
         self.fault = ""
         """Why screens can't be read."""
@@ -94,22 +96,23 @@ class PageScreens:
     def _read_lines(self, fleet: Fleet, tmux: Tmux) -> None:
         """Read the screens that changed since they were read, those that waited longest first."""
         now = time.time()
-        due = [agent for agent, pane in self._panes.items() if self._is_due(agent, pane)]
+        living = {agent: pane for agent, pane in self._panes.items() if not pane.dead}
+        due = [agent for agent, pane in living.items() if self._is_due(agent, pane)]
         due.sort(key=lambda agent: self._read.get(agent, ("", 0.0))[1])
-        chosen = {self._panes[agent].pane_id: agent for agent in due[:MOST_LINES_PER_LOOK]}
-        lines = dict.fromkeys(self._read.keys() - self._panes.keys(), "")
+        chosen = {living[agent].pane_id: agent for agent in due[:MOST_LINES_PER_LOOK]}
+        lines = dict.fromkeys(self._lined - living.keys(), "")
         for pane_id, screen in tmux.screens(list(chosen), styled=True).items() if chosen else ():
             agent = chosen[pane_id]
             lines[agent] = current_line(self._rules(fleet, agent), screen)[:LONGEST_LINE]
-            self._read[agent] = (self._panes[agent].spawn or "", now)
-        for agent in self._read.keys() - self._panes.keys():
-            del self._read[agent]
+            self._read[agent] = (living[agent].spawn or "", now)
+        self._read = {agent: read for agent, read in self._read.items() if agent in living}
+        self._lined = {agent for agent in self._lined | lines.keys() if agent in living}
         self._feed.put_lines(lines)
 
     def _is_due(self, agent: str, pane: Pane) -> bool:
         spawn, at = self._read.get(agent, ("", 0.0))
         # tmux tells the second of the last output: what came later in the same second is seen one look later.
-        return not pane.dead and (spawn != pane.spawn or pane.activity + 1 >= at)
+        return spawn != pane.spawn or pane.activity + 1 >= at
 
     def _rules(self, fleet: Fleet, agent: str) -> Backend:
         return fleet.backends.get(self._backend_of(agent) or "", Backend())

@@ -126,6 +126,25 @@ def test_a_dead_pane_is_not_read(looked_at: Watched) -> None:
     eventually(lambda: looked_at.lines() == {"builder": "hello"}, "only what lives")
 
 
+def test_the_line_of_a_program_that_ended_goes(looked_at: Watched) -> None:
+    looked_at.shows("builder", "hello")
+    eventually(lambda: looked_at.lines() == {"builder": "hello"}, "while it lives")
+    looked_at.shows("builder", "hello", dead=True)
+    eventually(lambda: looked_at.lines() == {}, "it does nothing any more")
+
+
+def test_a_line_goes_also_if_nobody_looked_when_it_ended(watched: Watched) -> None:
+    leave = watched.feed.subscribe(lambda: None)
+    watched.shows("builder", "hello")
+    eventually(lambda: watched.lines() == {"builder": "hello"}, "while it lives")
+    leave()
+    eventually(lambda: watched.tmux.closed == 1, "nobody looks")
+    del watched.tmux.panes["builder"]
+    leave = watched.feed.subscribe(lambda: None)
+    eventually(lambda: watched.lines() == {}, "it is gone")
+    leave()
+
+
 def test_one_look_reads_only_so_many_and_the_next_the_others(looked_at: Watched) -> None:
     for number in range(MOST_LINES_PER_LOOK + 5):
         looked_at.shows(f"a{number}", f"line {number}")
