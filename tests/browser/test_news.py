@@ -151,3 +151,17 @@ def test_nothing_moves_under_the_pointer(board: BoardVisit, shared_fleet: Runnin
     board.point_nowhere()
     expect(board.column("waiting").locator(f'[data-card="{mover}"]')).to_be_visible()
     assert pointed.bounding_box() != box
+
+
+def test_the_address_of_an_agent_opens_its_drawer(board: BoardVisit) -> None:
+    page = board.page
+    page.goto("about:blank")
+    page.goto(f"{board.url}/#/agent/reader/record")
+    expect(board.drawer.locator("#tab-body")).to_contain_text("reader")
+    expect(board.drawer.locator("[data-tab=record]")).to_have_attribute("aria-selected", "true")
+    page.locator("[data-tab=screen]").click()
+    expect(board.drawer.locator("[data-screen=reader]")).to_contain_text("demo agent reader")
+    page.keyboard.press("Escape")
+    expect(board.drawer).to_have_count(0)
+    page.goto(f"{board.url}/#/agent/nobody")
+    expect(board.drawer).to_contain_text("There is no agent “nobody” on the board.")

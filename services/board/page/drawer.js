@@ -13,7 +13,7 @@ import { placed } from "./placement.js";
 import { Answers } from "./questions.js";
 import { TABS, closeDrawer, openAgent, route } from "./route.js";
 import { Screen } from "./screen.js";
-import { agents, columnName } from "./state.js";
+import { agents, columnName, counts } from "./state.js";
 import { Comments, Evidence, Record, Timeline, Transcript } from "./tabs.js";
 import { unread } from "./unread.js";
 import { capital, dotted, limitText, span } from "./words.js";
@@ -27,7 +27,8 @@ export function Drawer() {
 }
 
 function Sheet({ name, tab }) {
-  const known = agents.get(name);
+  // Cards are no signal: one that comes is looked for again when it is counted, one that goes as well.
+  const known = counts.value && agents.get(name);
   const element = useRef();
   useSheetOnPhone();
   useFocusInside(element);
