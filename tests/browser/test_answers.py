@@ -30,15 +30,23 @@ def test_yes_and_no_reach_the_agent(board: BoardVisit, shared_fleet: RunningFlee
 
 def test_a_question_has_its_options_as_buttons(board: BoardVisit, shared_fleet: RunningFleet) -> None:
     tell(shared_fleet, "chooser", "choose Which way? | Dual writes for a week | Copy at night")
-    panel = board.panel("chooser")
-    expect(panel.locator("[data-action=answer]")).to_have_count(0)  # which is where it can be denied, too
+    panel, options = board.panel("chooser"), "[data-action=answer]"
+    expect(panel.locator(options)).to_have_text(["1Dual writes for a week", "2Copy at night"])
     board.open("chooser")
-    in_drawer = board.drawer.locator("[data-action=answer]")
-    expect(in_drawer).to_have_text(["1Dual writes for a week", "2Copy at night"])
-    in_drawer.nth(1).click()
-    expect(board.drawer.locator("[data-outcome=done]").first).to_contain_text("chooser was answered")
-    wait_for_screen(shared_fleet, "chooser", "Copy at night")
+    expect(board.drawer.locator(options)).to_have_text(["1Dual writes for a week", "2Copy at night"])
+    board.page.keyboard.press("Escape")
+    panel.locator(options).nth(1).click()
+    expect(panel.locator("[data-outcome=done]")).to_contain_text("chooser was answered")
+    wait_for_screen(shared_fleet, "chooser", "* chose: Copy at night")
+    board.point_nowhere()
     expect(panel).to_have_count(0)
+
+    tell(shared_fleet, "chooser", "choose And now? | This | That")
+    asked = panel.filter(has_text="And now?")
+    expect(asked.locator(options).first).to_be_enabled()
+    asked.focus()
+    board.page.keyboard.press("1")
+    wait_for_screen(shared_fleet, "chooser", "* chose: This")
 
 
 def test_an_answer_to_another_dialog_is_refused_and_the_page_says_so(

@@ -22,8 +22,8 @@ export function answer(name, question, verb, extra = {}) {
   return send(questionKey(name, question), label, { verb, agent, ...extra, fingerprint: question.fingerprint });
 }
 
-/** Whether rows are offered as buttons: a dialog that can be approved or denied has these two instead. */
-const offersOptions = ({ can, options }) => can.length === 0 && options.length > 0;
+/** Whether rows are offered as buttons: a dialog that can be approved has that instead. */
+const offersOptions = ({ can, options }) => !can.includes("approve") && options.length > 0;
 
 export function Strip() {
   const panels = strip.value;
@@ -58,13 +58,15 @@ export function Answers({ name, question, gone = false, withOpen = false, allOpt
     keepFocus(event.currentTarget);
     answer(name, question, verb, extra);
   };
+  const verbs = question.can.map((verb) => html`<button key=${verb} class=${verb} disabled=${!armed} data-action=${verb}
+    aria-label=${`${LABELS[verb]} ${name}`} onClick=${(event) => press(event, verb)}>${LABELS[verb]}<${Keycap}>${verb[0]}</${Keycap}></button>`);
   return html`<div class="answers" data-rows=${rows.length > 0} data-busy=${busy}>
     <div class="answer-buttons" inert=${busy}>
-      ${question.can.map((verb) => html`<button key=${verb} class=${verb} disabled=${!armed} data-action=${verb}
-        aria-label=${`${LABELS[verb]} ${name}`} onClick=${(event) => press(event, verb)}>${LABELS[verb]}<${Keycap}>${verb[0]}</${Keycap}></button>`)}
+      ${!offersOptions(question) && verbs}
       ${rows.map(({ key, text }) => html`<button key=${`row ${key}`} class="option" disabled=${!armed} data-action="answer" data-key=${key}
         title=${text} aria-label=${`Answer ${name}: ${text}`} onClick=${(event) => press(event, "answer", { key })}>
         <${Keycap}>${key}</${Keycap}><span>${text}</span></button>`)}
+      ${offersOptions(question) && verbs}
       ${withOpen && html`<a class="button" href=${address(name)} data-action="open" aria-label=${`Open ${name}`}>Open<${Keycap}>o</${Keycap}></a>`}
     </div>
     ${outcome && html`<${Became} outcome=${outcome} place=${place} gone=${gone} />`}
