@@ -15,6 +15,7 @@ from services.board.page_commands import PageCommands
 from shared.agents.transcript import READERS, TranscriptEntry
 from shared.client.transcript_place import TranscriptPlace
 from shared.contract.commands import Explain
+from shared.contract.events.board import CardObserved
 from shared.contract.topics import AGENT_ACTIVITY, AGENT_DRIFT, AGENT_LIFECYCLE, CARD_COMMENT, MalformedDocument, locate
 from shared.errors import MusterError
 from shared.fleet import Fleet
@@ -22,6 +23,8 @@ from shared.messaging.journal import Journal, JournalEntry
 from shared.runtime.memory import Memory
 
 TIMELINE = (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_ACTIVITY, CARD_COMMENT)
+OWN_FAMILIES = frozenset(row.family for row in TIMELINE if row is not CARD_COMMENT)
+"""Events that are in the timeline themselves: a comment on one of them would be the same line again."""
 MOST_ENTRIES = 300
 SCANNED_PER_SERVICE = 20_000
 """How many of a service's newest events are looked through for those of one agent."""
@@ -91,6 +94,8 @@ def _shown(entry: JournalEntry, prefix: str) -> dict[str, Any] | None:
     except MalformedDocument:
         return None
     event = envelope.data
+    if isinstance(event, CardObserved) and event.about.partition(".")[0] in OWN_FAMILIES:
+        return None
     return {
         "time": envelope.time.isoformat(),
         "family": located[1].family,

@@ -18,7 +18,7 @@ export function Timeline({ card }) {
   if (!answer.data) return html`<${Missing} answer=${answer} />`;
   if (!answer.data.entries.length) return html`<p class="empty">Nothing has happened yet.</p>`;
   return html`<ol class="entries">${answer.data.entries.map((entry, at) => html`<li key=${`${entry.time}${entry.kind}${at}`} data-tone=${entry.tone}>
-    <${Time} of=${entry.time} /><span class="family">${entry.family}</span><span class="entry-text">${entry.text}</span></li>`)}</ol>`;
+    <${Time} of=${entry.time} /><span class="family" title=${entry.family}>${entry.kind.replaceAll("_", " ")}</span><span class="entry-text">${entry.text}</span></li>`)}</ol>`;
 }
 
 export function Evidence({ evidence }) {

@@ -21,7 +21,7 @@ from shared.contract.events.activity import AgentStalled, StatusChanged
 from shared.contract.events.board import CardCommented
 from shared.contract.events.drift import SessionMissing
 from shared.contract.events.lifecycle import AgentGaveUp
-from shared.contract.events.loops import RemoteReachable
+from shared.contract.events.loops import KickoffFailed, RemoteReachable
 from shared.contract.states import Activity, Status
 from tests.fakes.records import START, make_record
 from tests.unit.board.samples import AGENTS, doing
@@ -125,10 +125,17 @@ def test_what_can_not_be_read_is_left_out(asked: Asked) -> None:
 
 
 def test_a_comment_has_the_tone_of_what_it_is_about(asked: Asked) -> None:
-    asked.world.turn(events=[SessionMissing(agent="builder", spawn="s1", session="builder")])
+    told = {"loop": "main", "role": "build", "agent": "builder", "phase": "design", "number": 1, "reason": "it is gone"}
+    asked.world.turn(events=[KickoffFailed.model_validate(told)])
     (comment,) = [entry for entry in asked.about("timeline")["entries"] if entry["family"] == "comment"]
     assert comment["tone"] == "bad"
     assert CardCommented.tone.value == "neutral"
+
+
+def test_a_comment_on_what_is_in_the_timeline_is_not_told_again(asked: Asked) -> None:
+    asked.world.turn(events=[SessionMissing(agent="builder", spawn="s1", session="builder")])
+    assert len(asked.about("comments")["comments"]) == 1
+    assert [entry for entry in asked.about("timeline")["entries"] if entry["family"] == "comment"] == []
 
 
 # --- evidence ---
