@@ -6,10 +6,12 @@ import { html } from "./html.js";
 import { openAgent } from "./route.js";
 import { COLUMNS, columnName } from "./state.js";
 import { theme } from "./appearance.js";
+import { counted } from "./words.js";
 
 const REFRESH_MS = 120_000;
 const ROW_PX = 18, BAR_PX = 9, AXIS_PX = 24, NAMES_PX = 104, NAMES_NARROW_PX = 76;
 const FIRST_ROWS = 12, MOST_ROWS = 24;   // rows at first; rows on screen when all are shown, the others scroll by
+const SPANS_S = [1, 2, 4, 8, 12].map((hours) => hours * 3600);   // what is shown of a day that is shorter
 const WEIGHTS = { needs_you: 5, trouble: 4, limited: 3, working: 2 };   // what makes a row worth its place
 
 export function Day() {
@@ -36,7 +38,7 @@ function refreshWhileSeen(element, take) {
     if (!seen || document.hidden || performance.now() - askedAt < REFRESH_MS) return;
     askedAt = performance.now();
     const { status, data } = await ask("/api/day");
-    if (status === 200) take(data);
+    if (status === 200) take(fromFirstKnown(data));
     else askedAt = performance.now() - REFRESH_MS + 10_000;
   };
   const observer = new IntersectionObserver(([entry]) => {
@@ -49,6 +51,16 @@ function refreshWhileSeen(element, take) {
     observer.disconnect();
     clearInterval(timer);
   };
+}
+
+/** A young fleet's day begins with it: hours of which nothing is known would only be empty room. */
+function fromFirstKnown(day) {
+  const length = longestRow(day);
+  const known = Object.values(day.agents).map((letters) => letters.search(/[^.]/)).filter((at) => at >= 0);
+  const wanted = SPANS_S.map((seconds) => seconds / day.bucket_s).find((buckets) => buckets >= length - Math.min(...known)) ?? length;
+  const left = Math.max(0, length - wanted);
+  const agents = Object.fromEntries(Object.entries(day.agents).map(([name, letters]) => [name, letters.slice(left)]));
+  return { ...day, start: day.start + left * day.bucket_s, agents };
 }
 
 function columnsByLetter(day) {
@@ -116,7 +128,7 @@ function drawDay(scroller, tip, day, names, shownRows) {
   scroller.style.height = holder.style.height = `${height}px`;
   space.style.height = `${rows.length * ROW_PX + AXIS_PX}px`;
   scroller.setAttribute("role", "img");
-  scroller.setAttribute("aria-label", `The last 24 hours of ${rows.length} agents`);
+  scroller.setAttribute("aria-label", `The last ${counted(Math.round((endOf(day) - day.start) / 3600), "hour")} of ${counted(rows.length, "agent")}`);
 
   const plot = new uPlot(plotOptions(scroller, tip, day, rows, height), [[day.start, endOf(day)], [0, 0]], holder);
   const redraw = () => plot.redraw(false);
@@ -147,7 +159,7 @@ function plotOptions(scroller, tip, day, rows, height) {
     series: [{}, { show: false }],
     axes: [
       { size: AXIS_PX, gap: 4, font: canvasFont(10.5), stroke: () => token("--faint"), grid: { show: false }, ticks: { show: false },
-        incrs: [3600, 7200, 14_400, 21_600], space: 56, values: (_, times) => times.map(hourText) },
+        incrs: [600, 1800, 3600, 7200, 14_400, 21_600], space: 56, values: (_, times) => times.map(timeText) },
       { size: namesWidth, values: () => [], grid: { show: false }, ticks: { show: false } },
     ],
     hooks: {
@@ -163,7 +175,7 @@ function plotOptions(scroller, tip, day, rows, height) {
 
 const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const canvasFont = (px) => `${px}px ${token("--sans")}`;
-const hourText = (seconds) => `${String(new Date(seconds * 1000).getHours()).padStart(2, "0")}:00`;
+const timeText = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5);
 
 function drawRows(plot, rows, scrolled, namesWidth) {
   const { ctx: pen, bbox: { left, top, width, height } } = plot;
@@ -214,8 +226,7 @@ function showTip(plot, tip, rows, scroller) {
 }
 
 function tipText({ name, runs }, time) {
-  const clock = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5);
   const run = runs.find(({ from, to }) => from <= time && time < to);
-  if (!run) return `${name} · nothing known · ${clock(time)}`;
-  return `${name} · ${columnName(run.column).toLowerCase()} · ${clock(run.from)}–${clock(run.to)}`;
+  if (!run) return `${name} · nothing known · ${timeText(time)}`;
+  return `${name} · ${columnName(run.column).toLowerCase()} · ${timeText(run.from)}–${timeText(run.to)}`;
 }
