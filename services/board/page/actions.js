@@ -5,6 +5,7 @@ import { TextField } from "./field.js";
 import { html } from "./html.js";
 import { Keycap } from "./keycap.js";
 import { Outcome } from "./outcome.js";
+import { shortened } from "./words.js";
 
 const LABELS = { interrupt: "Interrupt", restart: "Restart", stop: "Stop", resume: "Resume", spawn: "Start" };
 const ASKED_TWICE = new Set(["stop", "restart"]);
@@ -44,14 +45,9 @@ function AskOnce({ verb, name, yes, no }) {
 
 function SendField({ name, card, place }) {
   const [idle, setIdle] = useState(false);
-  const submit = (text) => send(place, `“${shortened(text)}”`, { verb: "send", agent: card.agent, text, when: idle ? "idle" : "now" });
+  const submit = (text) => send(place, `“${shortened(text, 40)}”`, { verb: "send", agent: card.agent, text, when: idle ? "idle" : "now" });
   return html`<${TextField} name="send" hint="Send a text…" label=${`Send a text to ${name}`} onSubmit=${submit}>${(sendNow) => html`
     <label class="when"><input type="checkbox" name="idle" checked=${idle} onChange=${() => setIdle(!idle)} />when idle</label>
     <button data-action="send" aria-label=${`Send to ${name}`} onClick=${sendNow}>Send<${Keycap}>s</${Keycap}></button>`}
   </${TextField}>`;
-}
-
-function shortened(text) {
-  const line = text.replace(/\s+/g, " ").trim();
-  return line.length > 40 ? `${line.slice(0, 39)}…` : line;
 }

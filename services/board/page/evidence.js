@@ -2,7 +2,9 @@
 import { Ticking, now } from "./clock.js";
 import { html } from "./html.js";
 import { Missing } from "./inquiry.js";
-import { dotted, span } from "./words.js";
+import { dotted, shortened, span } from "./words.js";
+
+const LONGEST_WHY = 140;   // in the short form: a transcript tells the whole prompt
 
 export function EvidenceRows({ answer, short = false }) {
   const found = answer.data?.found;
@@ -10,8 +12,9 @@ export function EvidenceRows({ answer, short = false }) {
   return html`<table class="evidence">
     <thead class=${short ? "unseen" : ""}><tr><th>source</th><th>says</th><th>why</th></tr></thead>
     <tbody>${found.evidence.map((row) => html`<tr key=${row.source + row.rule + row.says} data-believed=${row.believed}>
-      <td>${row.source}</td><td>${row.says}</td>
-      <td>${row.why}${row.age_s !== null && html`<${Ticking} text=${() => ageText(row, answer)} />`}${remarks(row, short)}</td>
+      <td>${row.source}</td><td>${row.says.replaceAll("_", " ")}</td>
+      <td title=${row.why}>${short ? shortened(row.why, LONGEST_WHY) : row.why}${row.age_s !== null
+        && html`<${Ticking} text=${() => ageText(row, answer)} />`}${remarks(row, short)}</td>
     </tr>`)}</tbody>
   </table>`;
 }

@@ -60,3 +60,9 @@ export function dotted(...parts) {
 export function counted(count, noun) {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
+
+/** In one line of at most so many characters. */
+export function shortened(text, most) {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > most ? `${line.slice(0, most - 1)}…` : line;
+}
