@@ -73,7 +73,7 @@ class AgentViews:
 
     def _evidence(self, agent: str) -> dict[str, Any]:
         """What `muster explain` says."""
-        command_id = self._commands.start(Explain(agent=agent), "the page")
+        command_id = self._commands.submit(Explain(agent=agent), "the page")
         deadline = time.monotonic() + EXPLAINED_WITHIN_S
         while (reply := self._commands.reply(command_id)) is None:
             if time.monotonic() > deadline:

@@ -6,36 +6,20 @@ a broker. A thread reads the replies there while commands are open.
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
 
 from services.board.web.source import CommandProgress
-from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, VERBS, Command, Reply, Send
+from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, Command, Reply
 from shared.contract.ids import new_id
-from shared.contract.topics import first_fault
 from shared.errors import MusterError, Retryable, sentence_of
 from shared.messaging.journal import Journal
 from shared.runtime.turn import Turn
 from shared.system.log import Log
 
-ANSWER = "answer"
-ARGUMENTS: Mapping[str, tuple[str, ...]] = {
-    "approve": ("fingerprint",),
-    "deny": ("fingerprint",),
-    ANSWER: ("fingerprint", "key"),
-    "send": ("text", "when"),
-    "comment": ("text",),
-    **dict.fromkeys(("interrupt", "stop", "restart", "resume", "spawn"), ()),
-}
-"""What a page may ask for, and say beside the agent's name."""
-BOUND = ("approve", "deny", ANSWER)
-"""The verbs that answer a dialog: the one that the page showed, and no other."""
 MOST_OPEN = 200
 MOST_KEPT = 500
 READ_EVERY_S = 0.05
@@ -70,12 +54,8 @@ class PageCommands:
         self._wakes: set[Callable[[], None]] = set()
         self._thread: threading.Thread | None = None
 
-    def submit(self, verb: str, arguments: Mapping[str, Any], by: str) -> str:
-        """Send a command; returns its id. Raises MusterError with a sentence if it can't be one."""
-        return self.start(_command(verb, arguments), by)
-
-    def start(self, command: Command, by: str) -> str:
-        """Send a command and follow it; returns its id."""
+    def submit(self, command: Command, by: str) -> str:
+        """Send a command and follow it; returns its id. Raises TooManyCommands."""
         command_id = new_id()
         expires = datetime.now(UTC) + timedelta(seconds=COMMAND_EXPIRES_AFTER_S)
         command = command.model_copy(update={"id": command_id, "expires": expires})
@@ -195,20 +175,3 @@ class PageCommands:
         verb = command.verb if command is not None else known.verb if known is not None else ""
         agent = str(getattr(command, "agent", "")) if command is not None else known.agent if known is not None else ""
         self._progress[command_id] = CommandProgress(command_id, verb, agent, state, said, datetime.now(UTC))
-
-
-def _command(verb: str, arguments: Mapping[str, Any]) -> Command:
-    """The command that a page asks for. Raises MusterError."""
-    if verb not in ARGUMENTS:
-        raise MusterError(f"{str(verb)[:40]!r} can't be asked for here")
-    if unknown := arguments.keys() - {"agent", *ARGUMENTS[verb]}:
-        raise MusterError(f"{verb} takes no {min(map(str, unknown))[:40]!r} here")
-    if verb in BOUND and not arguments.get("fingerprint"):
-        raise MusterError(f"{verb} needs the fingerprint of the dialog that it answers")
-    given = dict(arguments)
-    if verb == ANSWER:
-        given["keys"] = [given.pop("key", None)]
-    try:
-        return (Send if verb == ANSWER else VERBS[verb]).model_validate(given)
-    except ValidationError as error:
-        raise MusterError(f"{verb} can't be sent: {first_fault(error)}") from error

@@ -1,7 +1,7 @@
 """Everything that the page is made of, for the web server."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from services.board.page_commands import PageCommands
 from services.board.screens import PageScreens
 from services.board.service import Board
 from services.board.web.source import CommandProgress
+from shared.contract.commands import Command
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class BoardSource:
     views: AgentViews
     screens: PageScreens
 
-    def submit(self, verb: str, arguments: Mapping[str, Any], by: str) -> str:
-        return self.commands.submit(verb, arguments, by)
+    def submit(self, command: Command, by: str) -> str:
+        return self.commands.submit(command, by)
 
     def progress(self, command_id: str) -> CommandProgress | None:
         return self.commands.progress(command_id)

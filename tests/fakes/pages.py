@@ -1,7 +1,7 @@
 """A service as the board's web server sees it, and files of a page."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 
 from services.board.feed import BoardFeed
 from services.board.web.source import CommandProgress
+from shared.contract.commands import Command
 from shared.errors import MusterError
 
 INDEX = '<!doctype html><title>board</title>\n<script type="importmap">{"imports":{}}</script>\n'
@@ -33,7 +34,7 @@ class FakePageSource:
 
     def __init__(self) -> None:
         self.feed = BoardFeed()
-        self.submitted: list[tuple[str, dict[str, Any], str]] = []
+        self.submitted: list[tuple[Command, str]] = []
         self.refuses = ""
         self.screens: dict[str, dict[str, Any]] = {}
         self.screen_failure: Exception | None = None
@@ -44,15 +45,15 @@ class FakePageSource:
         self._progress: dict[str, CommandProgress] = {}
         self._wakes: list[Callable[[], None]] = []
 
-    def submit(self, verb: str, arguments: Mapping[str, Any], by: str) -> str:
+    def submit(self, command: Command, by: str) -> str:
         if self.refuses:
             raise MusterError(self.refuses)
-        self.submitted.append((verb, dict(arguments), by))
-        command = f"c{len(self.submitted)}"
-        self._progress[command] = CommandProgress(
-            command, verb, arguments["agent"], "sent", "handed over", datetime.now(UTC)
+        self.submitted.append((command, by))
+        command_id, agent = f"c{len(self.submitted)}", getattr(command, "agent", None)
+        self._progress[command_id] = CommandProgress(
+            command_id, command.verb, agent, "sent", "handed over", datetime.now(UTC)
         )
-        return command
+        return command_id
 
     def advance(self, command: str, state: str, said: str = "") -> None:
         self._progress[command] = replace(self._progress[command], state=state, said=said)

@@ -19,6 +19,7 @@ from services.board.web.connections import MOST_CONNECTIONS
 from services.board.web.server import BoardServer
 from services.board.web.stream import MOST_STREAMS
 from shared.client.board_access import BoardAccess, BoardAddress, last_address, save_address
+from shared.contract.commands import Send
 from shared.errors import MusterError
 from shared.system.files import write
 from shared.system.log import Log
@@ -280,7 +281,7 @@ def test_a_command_is_sent_in_the_name_of_the_link_s_maker(world: World) -> None
     user = browser.get("/api/session").json["user"]
     found = browser.post("/api/commands", {"verb": "send", "agent": "builder", "text": "go", "when": "idle"})
     assert (found.status, found.json) == (202, {"id": "c1"})
-    assert world.source.submitted == [("send", {"agent": "builder", "text": "go", "when": "idle"}, f"{user} (page)")]
+    assert world.source.submitted == [(Send(agent="builder", text="go", when="idle"), f"{user} (page)")]
     progress = browser.get("/api/commands/c1").json
     assert (progress["id"], progress["state"], progress["agent"]) == ("c1", "sent", "builder")
     refused(world.entered().get("/api/commands/c1"), 404)

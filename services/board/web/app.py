@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from services.board.page_verbs import BadPageCommand, page_command
 from services.board.web.access import LOGIN, TOKEN_HEADER, AccessGate, PageOrigins, RateLimit, only, session_of
 from services.board.web.answers import RequestRefused, answer, read_object, refusal
 from services.board.web.command_ledger import CommandLedger
@@ -21,25 +22,13 @@ from services.board.web.source import PageSource
 from services.board.web.stream import PageStream, StreamHub
 from services.board.web.work_lanes import ORDERS, QUESTIONS, WorkLanes
 from shared.client.board_access import BoardAccess, BoardSession
+from shared.contract.commands import Command
 from shared.contract.ids import is_id
 from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.system.log import Log
 from shared.version import __version__
 
-ARGUMENTS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
-    "approve": (frozenset({"agent", "fingerprint"}), frozenset()),
-    "deny": (frozenset({"agent", "fingerprint"}), frozenset()),
-    "answer": (frozenset({"agent", "key", "fingerprint"}), frozenset()),
-    "send": (frozenset({"agent", "text"}), frozenset({"when"})),
-    "interrupt": (frozenset({"agent"}), frozenset()),
-    "stop": (frozenset({"agent"}), frozenset()),
-    "restart": (frozenset({"agent"}), frozenset()),
-    "resume": (frozenset({"agent"}), frozenset()),
-    "spawn": (frozenset({"agent"}), frozenset()),
-    "comment": (frozenset({"agent", "text"}), frozenset()),
-}
-"""The verbs that a page may send: the arguments that each needs, and those that it may have. All are texts."""
 TOPICS_OF_AN_AGENT = ("comments", "timeline", "evidence", "transcript", "record")
 LOGINS_A_MINUTE = 10
 COMMANDS_A_SECOND = 20
@@ -142,7 +131,7 @@ class BoardApp:
     # --- commands ---
 
     async def _command(self, request: Request) -> Response:
-        verb, arguments = _command_in(await read_object(request))
+        command = _command_in(await read_object(request))
         # Asked again now that the whole body is there: the grant may have ended while it came.
         session = await self._lanes.run(ORDERS, lambda: self._access.extend(_session_in(request)))
         if session is None:
@@ -154,14 +143,14 @@ class BoardApp:
             raise RequestRefused(429, "too many commands at once; wait a second")
         by = f"{session.user} (page)"
         try:
-            command = await self._lanes.run(ORDERS, lambda: self._source.submit(verb, arguments, by))
+            command_id = await self._lanes.run(ORDERS, lambda: self._source.submit(command, by))
         except RequestRefused:
             raise
         except MusterError as error:
             raise RequestRefused(400, str(error)) from error
-        self._ledger.add(session, command)
+        self._ledger.add(session, command_id)
         self._hub.wake_all()
-        return answer({"id": command}, 202)
+        return answer({"id": command_id}, 202)
 
     async def _progress(self, request: Request) -> Response:
         command = request.path_params["id"]
@@ -195,31 +184,13 @@ def _logged_out() -> RequestRefused:
     return RequestRefused(401, "you are not logged in any more; run `muster board`")
 
 
-def _command_in(document: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """The verb and its arguments. Raises RequestRefused for what no page sends."""
-    verb = document.get("verb")
-    if not isinstance(verb, str) or verb not in ARGUMENTS:
-        raise RequestRefused(400, "pages send no such command")
-    needed, optional = ARGUMENTS[verb]
+def _command_in(document: Mapping[str, Any]) -> Command:
+    """The command that a page asks for. Raises RequestRefused for what no page sends."""
     arguments = {name: value for name, value in document.items() if name != "verb" and value is not None}
-    if missing := sorted(needed - arguments.keys()):
-        raise RequestRefused(400, f"{verb} needs {' and '.join(missing)}")
-    if arguments.keys() - needed - optional:
-        raise RequestRefused(400, f"{verb} takes nothing but {', '.join(sorted(needed | optional))}")
-    for name, value in arguments.items():
-        if not isinstance(value, str) or not _can_be_sent(value):
-            raise RequestRefused(400, f"{name} is no text that can be sent")
-    if not is_id(arguments["agent"]):
-        raise RequestRefused(400, "`agent` is no agent's name")
-    return verb, arguments
-
-
-def _can_be_sent(text: str) -> bool:
     try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return False
-    return True
+        return page_command(document.get("verb"), arguments)
+    except BadPageCommand as error:
+        raise RequestRefused(400, str(error)) from error
 
 
 def _iso(seconds: float | None) -> str | None:

@@ -1,11 +1,12 @@
 """What the web server needs of the service behind it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
 from services.board.feed import BoardFeed
+from shared.contract.commands import Command
 
 FINAL = frozenset({"done", "refused", "lost"})
 
@@ -29,8 +30,8 @@ class PageSource(Protocol):
     @property
     def feed(self) -> BoardFeed: ...
 
-    def submit(self, verb: str, arguments: Mapping[str, Any], by: str) -> str:
-        """Send a command and return its id. Raises MusterError with a sentence for what can't be sent."""
+    def submit(self, command: Command, by: str) -> str:
+        """Send a command and return its id. Raises MusterError with a sentence if it can't be taken."""
 
     def progress(self, command_id: str) -> CommandProgress | None:
         """How far a command is; None if it is not known (any more). It must not block."""

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from services.board import page_commands
-from services.board.page_commands import ARGUMENTS, MOST_KEPT, MOST_OPEN, TooManyCommands
+from services.board.page_commands import MOST_KEPT, MOST_OPEN, TooManyCommands
+from services.board.page_verbs import page_command
 from services.board.web.source import FINAL, CommandProgress
-from shared.contract.commands import VERBS, Approve, Command, Comment, Explain, Reply, Send
-from shared.contract.topics import EVERY_SERVICE
-from shared.errors import MusterError, Retryable
+from shared.contract.commands import Command, Explain, Reply, Send
+from shared.errors import Retryable
 from shared.messaging.journal import Journal
 from tests.unit.board.world import BoardWorld, comments
 
@@ -71,53 +71,12 @@ def sent(world: BoardWorld, **turn: Any) -> list[Command]:
     return world.turn(**turn).outgoing
 
 
-# --- what may be asked for ---
+# --- what is sent ---
 
 
-@pytest.mark.parametrize(
-    ("verb", "arguments", "said"),
-    [
-        ("rebuild", {}, "'rebuild' can't be asked for here"),
-        ("delete", {"agent": "builder"}, "can't be asked for here"),
-        ("", {}, "can't be asked for here"),
-        ("send", {"agent": "builder", "text": "go", "as_command": True}, "send takes no 'as_command' here"),
-        ("send", {"agent": "builder", "keys": ["C-c"]}, "send takes no 'keys' here"),
-        ("send", {"agent": "builder", "text": " "}, "send can't be sent"),
-        ("send", {"agent": "builder"}, "send can't be sent"),
-        ("send", {"agent": "builder", "text": "go", "when": "never"}, "send can't be sent"),
-        ("stop", {"agent": "builder", "by": "root"}, "stop takes no 'by' here"),
-        ("stop", {"agent": "builder", "id": "x"}, "stop takes no 'id' here"),
-        ("stop", {}, "stop can't be sent"),
-        ("stop", {"agent": "../x"}, "stop can't be sent"),
-        ("stop", {"agent": 7}, "stop can't be sent"),
-        ("approve", {"agent": "builder"}, "approve needs the fingerprint"),
-        ("deny", {"agent": "builder", "fingerprint": ""}, "deny needs the fingerprint"),
-        ("answer", {"agent": "builder", "key": "1"}, "answer needs the fingerprint"),
-        ("answer", {"agent": "builder", "fingerprint": "f"}, "answer can't be sent"),
-        ("answer", {"agent": "builder", "fingerprint": "f", "key": ["1", "2"]}, "answer can't be sent"),
-        ("answer", {"agent": "builder", "fingerprint": "f", "text": "x"}, "answer takes no 'text' here"),
-        ("comment", {"agent": "builder", "text": ""}, "comment can't be sent"),
-    ],
-)
-def test_nothing_else_can_be_sent(world: BoardWorld, verb: str, arguments: dict[str, Any], said: str) -> None:
-    with pytest.raises(MusterError) as refused:
-        world.commands.submit(verb, arguments, "ada")
-    assert said in str(refused.value)
-    assert sent(world) == []
-    assert world.nudges == []
-
-
-@pytest.mark.parametrize(
-    ("verb", "arguments", "command"),
-    [
-        ("approve", {"fingerprint": "f1"}, Approve(agent="builder", fingerprint="f1")),
-        ("answer", {"fingerprint": "f1", "key": "2"}, Send(agent="builder", keys=["2"], fingerprint="f1")),
-        ("send", {"text": "go", "when": "idle"}, Send(agent="builder", text="go", when="idle")),
-        ("comment", {"text": "stop"}, Comment(agent="builder", text="stop")),
-    ],
-)
-def test_what_is_sent(world: BoardWorld, verb: str, arguments: dict[str, Any], command: Command) -> None:
-    command_id = world.commands.submit(verb, {"agent": "builder", **arguments}, "ada on a phone")
+def test_what_is_sent(world: BoardWorld) -> None:
+    command = Send(agent="builder", text="go", when="idle")
+    command_id = world.commands.submit(command, "ada on a phone")
     (outgoing,) = sent(world)
     assert outgoing.id == command_id
     assert outgoing.by == "board: ada on a phone"
@@ -126,21 +85,13 @@ def test_what_is_sent(world: BoardWorld, verb: str, arguments: dict[str, Any], c
     assert world.nudges == [None], "a turn is asked for"
 
 
-@pytest.mark.parametrize("verb", ARGUMENTS)
-def test_the_board_may_send_what_the_page_may_ask_for(verb: str) -> None:
-    command = VERBS["send" if verb == "answer" else verb]
-    assert command.owner == "board" or "board" in command.askers
-    assert command.owner != EVERY_SERVICE
-    assert {*ARGUMENTS[verb], "agent"} - {"key"} <= command.model_fields.keys()
-
-
 # --- how far it is ---
 
 
 def test_a_command_is_sent_waits_and_is_done(world: BoardWorld) -> None:
     woken: list[None] = []
     end = world.commands.subscribe(lambda: woken.append(None))
-    command_id = world.commands.submit("send", {"agent": "builder", "text": "go"}, "ada")
+    command_id = world.commands.submit(page_command("send", {"agent": "builder", "text": "go"}), "ada")
     found = world.commands.progress(command_id)
     assert found is not None
     assert (found.id, found.verb, found.agent, found.state, found.said) == (
@@ -169,7 +120,7 @@ def test_a_command_is_sent_waits_and_is_done(world: BoardWorld) -> None:
 
 
 def test_a_refusal_says_why(world: BoardWorld) -> None:
-    command_id = world.commands.submit("approve", {"agent": "builder", "fingerprint": "f"}, "ada")
+    command_id = world.commands.submit(page_command("approve", {"agent": "builder", "fingerprint": "f"}), "ada")
     (command,) = sent(world)
     world.peers["spawner"].answer(command, "refused", "there is no dialog", time=world.now)
     assert reaches(world, command_id, "refused").said == "there is no dialog"
@@ -179,7 +130,7 @@ def test_a_refusal_says_why(world: BoardWorld) -> None:
 def test_a_command_that_nobody_answers_is_lost(world: BoardWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_commands, "COMMAND_EXPIRES_AFTER_S", 0.05)
     monkeypatch.setattr(page_commands, "LATE_S", 0.05)
-    command_id = world.commands.submit("stop", {"agent": "builder"}, "ada")
+    command_id = world.commands.submit(page_command("stop", {"agent": "builder"}), "ada")
     assert "the spawner gave no answer" in reaches(world, command_id, "lost").said
     assert sent(world) == [], "it is not sent any more"
 
@@ -188,7 +139,7 @@ def test_a_command_that_waits_for_very_long_is_not_followed_for_ever(
     world: BoardWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page_commands, "FOLLOWED_FOR_S", 0.1)
-    command_id = world.commands.submit("send", {"agent": "builder", "text": "go"}, "ada")
+    command_id = world.commands.submit(page_command("send", {"agent": "builder", "text": "go"}), "ada")
     sent(world)
     defers(world, command_id, "it works")
     assert "still waits" in reaches(world, command_id, "lost").said
@@ -203,7 +154,7 @@ def test_an_unknown_command_has_no_progress(world: BoardWorld) -> None:
 
 
 def test_a_turn_that_is_not_committed_sends_it_again_and_it_acts_once(world: BoardWorld) -> None:
-    command_id = world.commands.submit("stop", {"agent": "builder"}, "ada")
+    command_id = world.commands.submit(page_command("stop", {"agent": "builder"}), "ada")
     assert [command.id for command in sent(world, commits=False)] == [command_id]
     assert world.peers["spawner"].open() == []
     assert [command.id for command in sent(world)] == [command_id]
@@ -217,7 +168,7 @@ def test_a_turn_that_is_not_committed_sends_it_again_and_it_acts_once(world: Boa
 
 
 def test_a_comment_from_the_page_is_on_the_card_once(world: BoardWorld) -> None:
-    command_id = world.commands.submit("comment", {"agent": "builder", "text": "hello"}, "ada on a phone")
+    command_id = world.commands.submit(page_command("comment", {"agent": "builder", "text": "hello"}), "ada on a phone")
     turns = [world.turn() for _ in range(4)]
     told = [comment for turn in turns for comment in comments(turn)]
     assert [(comment.by, comment.text) for comment in told] == [("ada on a phone", "hello")]
@@ -229,9 +180,9 @@ def test_a_comment_from_the_page_is_on_the_card_once(world: BoardWorld) -> None:
 
 def test_there_is_a_limit_to_what_is_open(world: BoardWorld) -> None:
     for _ in range(MOST_OPEN):
-        world.commands.start(Explain(agent="builder"), "the page")
+        world.commands.submit(Explain(agent="builder"), "the page")
     with pytest.raises(TooManyCommands, match="200 commands are open"):
-        world.commands.start(Explain(agent="builder"), "the page")
+        world.commands.submit(Explain(agent="builder"), "the page")
     commands = sent(world)
     assert len(commands) == MOST_OPEN
     for command in commands:
@@ -241,13 +192,13 @@ def test_there_is_a_limit_to_what_is_open(world: BoardWorld) -> None:
 
 def test_what_is_open_is_followed_however_many_came_since(world: BoardWorld) -> None:
     """What has ended is forgotten after a while, what is open is not."""
-    first = world.commands.submit("send", {"agent": "builder", "text": "go"}, "ada")
+    first = world.commands.submit(page_command("send", {"agent": "builder", "text": "go"}), "ada")
     sent(world)
     defers(world, first, "it works")
     reaches(world, first, "waiting")
     others: list[str] = []
     while len(others) < MOST_KEPT + 20:
-        others += [world.commands.start(Explain(agent="builder"), "the page") for _ in range(130)]
+        others += [world.commands.submit(Explain(agent="builder"), "the page") for _ in range(130)]
         for command in sent(world):
             if isinstance(command, Explain):
                 world.peers["monitor"].answer(command, time=world.now)
@@ -278,7 +229,7 @@ def test_a_journal_that_can_not_be_read_for_a_moment_loses_nothing(
         return Journal(path, service)
 
     monkeypatch.setattr(page_commands, "Journal", fails_at_first)
-    command_id = world.commands.submit("stop", {"agent": "builder"}, "ada")
+    command_id = world.commands.submit(page_command("stop", {"agent": "builder"}), "ada")
     (command,) = sent(world)
     world.peers["spawner"].answer(command, time=world.now)
     reaches(world, command_id, "done")
@@ -286,12 +237,12 @@ def test_a_journal_that_can_not_be_read_for_a_moment_loses_nothing(
 
 
 def test_an_answer_that_can_not_be_read_is_told_and_the_next_command_is_followed(world: BoardWorld) -> None:
-    command_id = world.commands.submit("stop", {"agent": "builder"}, "ada")
+    command_id = world.commands.submit(page_command("stop", {"agent": "builder"}), "ada")
     sent(world)
     with world.peers["spawner"].journal.transaction() as transaction:
         transaction.answer(command_id, b"nonsense", 1.0)
     assert "its answer can't be read" in reaches(world, command_id, "lost").said
-    following_one = world.commands.submit("stop", {"agent": "builder"}, "ada")
+    following_one = world.commands.submit(page_command("stop", {"agent": "builder"}), "ada")
     (command,) = sent(world)
     world.peers["spawner"].answer(command, time=world.now)
     reaches(world, following_one, "done")
