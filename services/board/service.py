@@ -33,7 +33,7 @@ from shared.runtime.turn import Turn
 from shared.system.git_branch import branch_of
 
 HEARTBEAT = timedelta(minutes=5)
-COALESCE_S = 0.08
+COALESCE_S = 0.05
 """Messages wait this long after a turn with changes, so that a burst becomes a few turns."""
 BRANCHES_EVERY_S = 15.0
 FORGOTTEN_AFTER_S = 600.0
