@@ -625,6 +625,17 @@ def test_a_body_that_does_not_come_to_its_end_is_dropped(world: World, monkeypat
     assert world.source.submitted == []
 
 
+def test_a_body_that_began_with_another_request_is_dropped(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "REQUEST_WITHIN_S", 0.5)
+    browser = world.browser()
+    with browser.raw() as peer:
+        whole = f"GET / HTTP/1.1\r\nHost: {browser.host}\r\n\r\n".encode()
+        peer.sendall(whole + head(browser, "Content-Length: 100").replace(b"/api/commands", b"/api/login") + b"{")
+        began = time.monotonic()
+        assert read_all(peer).startswith(b"HTTP/1.1 200")
+    assert time.monotonic() - began < 5
+
+
 def test_a_stream_outlives_the_time_for_requests(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "REQUEST_WITHIN_S", 0.2)
     monkeypatch.setattr(stream, "PING_S", 0.15)
