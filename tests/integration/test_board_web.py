@@ -416,6 +416,7 @@ def test_the_page_s_files_are_served_as_what_they_are(world: World) -> None:
         *("/page/../fleet.yaml", "/page/%2e%2e/fleet.yaml", "/page/..%2ffleet.yaml", "/page//index.html", "/page/"),
         *("/page/vendor", "/page/app.js%00", "/page/app.js/", "//", "/fleet.yaml", "/page/vendor/../../fleet.yaml"),
         *("/page/%5c..%5cfleet.yaml", "http://evil.example/", "/page/%252e%252e/fleet.yaml", "/favicon.ico"),
+        *("/%0A", "/page/app.js%0A"),
     ],
 )
 def test_no_path_leads_elsewhere(world: World, path: str) -> None:

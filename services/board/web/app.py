@@ -85,7 +85,9 @@ class BoardApp:
         self._lanes.close()
 
     async def _file(self, request: Request) -> Response:
-        found = self._files.files[request.scope["path"]]
+        found = self._files.files.get(request.scope["path"])
+        if found is None:  # the path of one with a line end behind it, say
+            raise RequestRefused(404, "there is no such address")
         return Response(found.content, media_type=None, headers={"content-type": found.content_type})
 
     # --- the session ---
