@@ -227,6 +227,12 @@ def test_what_happened_before_the_first_start_gets_no_comments(world: BoardWorld
     assert len(comments(world.turn(events=[world.told(moved("/x"), START + timedelta(seconds=6))]))) == 1
 
 
+def test_a_clock_that_was_set_back_after_the_first_start_costs_no_comments(world: BoardWorld) -> None:
+    begun(world)
+    world.turn(after=-7200)
+    assert len(comments(world.turn(events=[MISSING], after=10))) == 1
+
+
 def test_comments_go_to_the_page(world: BoardWorld) -> None:
     begun(world)
     version, whole = world.feed.whole()
