@@ -1,9 +1,11 @@
 """What the page shows of one agent when it is asked: comments, timeline, evidence, transcript, record."""
 
+import stat
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from shlex import quote
 from typing import Any
 
 from registry import AgentRecord
@@ -104,13 +106,19 @@ def _transcript(fleet: Fleet, agent: str, record: AgentRecord | None) -> dict[st
     try:
         place = TranscriptPlace.of(fleet, agent, record)
         path, conversation = place.find()
-        size = path.stat().st_size
+        found = path.stat()
     except (MusterError, OSError) as error:
         return {**nothing, "said": str(error)}
+    size = found.st_size
+    if not stat.S_ISREG(found.st_mode):  # a pipe might never end
+        return {**nothing, "path": str(path), "said": f"{path} is no file"}
     if size > MOST_TRANSCRIPT_BYTES:
         said = f"its transcript has {size >> 20} MB, too much for this page; run: muster transcript {agent} --last 5"
         return {**nothing, "path": str(path), "said": said}
-    last = deque(READERS[place.format].entries(path, conversation), maxlen=TRANSCRIPT_ENTRIES)
+    try:
+        last = deque(READERS[place.format].entries(path, conversation), maxlen=TRANSCRIPT_ENTRIES)
+    except OSError as error:
+        return {**nothing, "path": str(path), "said": f"{path} can't be read: {error.strerror}"}
     return {"said": "", "path": str(path), "conversation": conversation, "entries": [_entry(each) for each in last]}
 
 
@@ -132,5 +140,7 @@ def _attach(fleet: Fleet, record: AgentRecord | None) -> str:
     if record is None or not record.is_running or not record.session:
         return ""
     socket = fleet.declared.tmux.socket
-    server = "" if socket == "default" else f" -S {socket}" if "/" in socket else f" -L {socket}"
-    return f"tmux{server} attach -t '={record.session}'"
+    server = "" if socket == "default" else f" {'-S' if '/' in socket else '-L'} {quote(socket)}"
+    # Anybody may rename a session, and a person pastes this. In quotes also since zsh has a meaning for `=`.
+    session = record.session.replace("'", "'\"'\"'")
+    return f"tmux{server} attach -t '={session}'"

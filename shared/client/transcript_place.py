@@ -27,8 +27,10 @@ class TranscriptPlace:
     def of(cls, fleet: Fleet, agent: str, record: AgentRecord | None) -> "TranscriptPlace":
         """By the agent's record, which may differ from its declaration; without a record, by the declaration."""
         name = record.backend if record else fleet.agents[agent].backend
-        backend = fleet.backends.get(name) or fleet.profile(agent)
         declared = agent in fleet.agents
+        backend = fleet.backends.get(name) or (fleet.profile(agent) if declared else None)
+        if backend is None:
+            raise MusterError(f"{agent} runs {name}, which the fleet file does not know any more")
         env = variables_of(fleet, agent, backend, os.environ) if declared else dict(os.environ)
         workspace = Path(record.workspace) if record else fleet.resolve(fleet.agents[agent].dir)
         known = record.conversation if record else None

@@ -113,6 +113,17 @@ class _Server(uvicorn.Server):
         await self._ending.wait()
         self._app.end()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Accept no more, and only then close: a connection that is being accepted while Python closes is never closed.
+        for listener in sockets or ():
+            asyncio.get_running_loop().remove_reader(listener.fileno())
+        await asyncio.sleep(0.01)
+        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, BoundedConnection):
+                connection.transport.abort()  # it did not end in time
+        await asyncio.sleep(0.01)
+
     def end(self) -> None:
         """From any thread."""
         self.is_ending.set()

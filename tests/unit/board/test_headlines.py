@@ -75,6 +75,11 @@ def test_an_end_is_said_in_short(status: Status, facts: dict[str, object], words
     assert said(make_record(status, **facts)) == words
 
 
+def test_a_long_reason_is_cut() -> None:
+    words = said(doing(Activity.UNKNOWN, reason="x" * 500))
+    assert (len(words), words[-2:]) == (LONGEST, "x…")
+
+
 def test_a_limit_is_said_before_what_it_does() -> None:
     limited = doing(Activity.LIMITED, reason="its screen shows it", limit="weekly")
     assert said(limited, parked_by="other") == "Weekly limit"

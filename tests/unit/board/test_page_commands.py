@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -44,6 +45,10 @@ def following() -> list[str]:
 def state(world: BoardWorld, command_id: str) -> str:
     found = world.commands.progress(command_id)
     return found.state if found is not None else "unknown"
+
+
+def is_over(world: BoardWorld, command_id: str) -> bool:
+    return state(world, command_id) in FINAL
 
 
 def reaches(world: BoardWorld, command_id: str, wanted: str) -> CommandProgress:
@@ -246,7 +251,8 @@ def test_what_is_open_is_followed_however_many_came_since(world: BoardWorld) -> 
         for command in sent(world):
             if isinstance(command, Explain):
                 world.peers["monitor"].answer(command, time=world.now)
-        eventually(lambda: state(world, others[-1]) in ("done", "unknown"), "answered")
+        eventually(partial(is_over, world, others[-1]), "answered")
+    assert state(world, first) == "waiting"
     defers(world, first, "it still works")
     eventually(lambda: world.commands.progress(first).said == "it still works", "followed")  # type: ignore[union-attr]
     assert state(world, others[0]) == "unknown"

@@ -552,12 +552,12 @@ def test_the_day_is_kept_over_a_restart(world: BoardWorld) -> None:
 # --- when something fails ---
 
 
+def breaks(*_: object, **__: object) -> None:
+    raise Retryable("no luck")
+
+
 def test_a_turn_that_raises_is_made_up_for(world: BoardWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     begun(world)
-
-    def breaks(*_: object, **__: object) -> None:
-        raise Retryable("no luck")
-
     world.records(builder=WAITING, stranger=WAITING)
     world.turn(poll=True)
     world.records(builder=ASKS, stranger=None)
@@ -575,6 +575,27 @@ def test_a_turn_that_raises_is_made_up_for(world: BoardWorld, monkeypatch: pytes
     assert world.turn(poll=True).cleared == []
 
 
+def test_a_change_that_no_memory_tells_of_is_made_up_for(world: BoardWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun(world)
+    busy = doing(Activity.WORKING, reason="it uses Bash: ls")
+    world.records(builder=busy)
+    with monkeypatch.context() as patched:
+        patched.setattr(world.feed, "put_cards", breaks)
+        with pytest.raises(Retryable):
+            world.turn(hints=[world.state("builder", busy)])
+    world.turn()
+    assert world.feed.whole()[1]["cards"]["builder"]["headline"] == "Uses Bash"
+
+
+def test_what_came_by_a_hint_alone_is_remembered_though_a_turn_was_not_committed(world: BoardWorld) -> None:
+    begun(world)
+    world.records(builder=WAITING)
+    world.turn(hints=[world.state("builder", WAITING)], commits=False)
+    assert CARDS.load(world.turns.memory[CARDS.key("builder")]).column is CardColumn.WORKING
+    world.turn()
+    assert CARDS.load(world.turns.memory[CARDS.key("builder")]).column is CardColumn.WAITING
+
+
 def test_the_removal_of_a_card_that_was_not_committed_is_repeated(world: BoardWorld) -> None:
     world.records(stranger=WAITING)
     world.turn(poll=True)
@@ -584,9 +605,11 @@ def test_the_removal_of_a_card_that_was_not_committed_is_repeated(world: BoardWo
     assert world.turn(poll=True).cleared == [(CARD_STATE, {"card": "stranger"})]
     assert world.turn(poll=True).cleared == []
     world.records(stranger=WAITING)
-    world.turn(hints=[gone])
     world.turn(poll=True)
-    assert world.turn(poll=True).cleared == [], "it is back"
+    assert len(world.turn(hints=[gone]).cleared) == 1
+    back = world.turn(poll=True)
+    assert (back.cleared, list(cards(back.states))) == ([], ["stranger"]), "it is back"
+    assert world.turn(poll=True).cleared == []
     assert "stranger" in world.feed.whole()[1]["cards"]
 
 

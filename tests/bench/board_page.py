@@ -1,0 +1,160 @@
+"""The board's page in a real browser, measured from the inside: when each change is painted, long tasks, heap."""
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.fixtures.broker import wait_until
+
+ARGUMENTS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+)
+WIDTH, HEIGHT = 1600, 1000
+
+OBSERVER = """
+(() => {
+  const seen = { shown: [], longTasks: [] };
+  let waiting = [];
+  // After a frame begins, its message is taken up when it was painted: what changed before is on the screen then.
+  const painted = new MessageChannel();
+  let frame = [];
+  painted.port1.onmessage = () => {
+    const at = performance.timeOrigin + performance.now();
+    for (const each of frame) seen.shown.push([...each, at]);
+    frame = [];
+  };
+  const nextFrame = () => {
+    frame.push(...waiting);
+    waiting = [];
+    painted.port2.postMessage(0);
+  };
+  const note = (entry) => {
+    if (!waiting.length) requestAnimationFrame(nextFrame);
+    waiting.push(entry);
+  };
+  const noteCard = (card) => {
+    const number = /#(\\d+)/.exec(card.querySelector(".headline")?.title ?? "")?.[1];
+    if (!number) return;
+    const inPlace = card.closest("[data-column]")?.dataset.column === card.dataset.status;
+    note([card.dataset.card, Number(number), inPlace]);
+  };
+  const notePanel = (panel) => {
+    note([panel.dataset.question, Number(panel.dataset.fingerprint.slice(1)), true]);
+  };
+  const noteInside = (element) => {
+    if (element.matches("[data-card]")) noteCard(element);
+    else if (element.matches("[data-question]")) notePanel(element);
+    else for (const each of element.querySelectorAll("[data-card], [data-question]")) noteInside(each);
+  };
+  const take = (records) => {
+    const changed = new Set();
+    for (const { type, target, addedNodes } of records) {
+      if (type === "attributes") changed.add(target.closest("[data-card]"));
+      else for (const node of addedNodes) if (node instanceof Element) {
+        const card = node.closest("[data-card]");
+        if (card && card !== node) changed.add(card);
+        else noteInside(node);
+      }
+    }
+    for (const card of changed) if (card?.isConnected) noteCard(card);
+  };
+  addEventListener("DOMContentLoaded", () => {
+    new MutationObserver(take).observe(document.getElementById("app"), {
+      subtree: true, childList: true, attributes: true, attributeFilter: ["title"],
+    });
+  });
+  new PerformanceObserver((list) => {
+    for (const { startTime, duration } of list.getEntries()) {
+      seen.longTasks.push([performance.timeOrigin + startTime, duration]);
+    }
+  }).observe({ type: "longtask" });
+  globalThis.takeSeen = () => {
+    const taken = { shown: seen.shown, longTasks: seen.longTasks };
+    seen.shown = [];
+    seen.longTasks = [];
+    return taken;
+  };
+})();
+"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A card or a question that was painted: the number of the event that it shows, and when."""
+
+    agent: str
+    number: int
+    is_in_place: bool
+    """Whether it stood in its own column or in the strip by then: cards move a moment later than they change."""
+    at: float
+
+
+class MeasuredPage:
+    """One open page. What it saw is taken out again and again, so that it does not count as the page's memory."""
+
+    def __init__(self, page: Any) -> None:
+        self._page = page
+        self._cdp = page.context.new_cdp_session(page)
+        self._cdp.send("Performance.enable")
+        self._cdp.send("HeapProfiler.enable")
+        self.shown: list[Shown] = []
+        self.long_tasks: list[tuple[float, float]] = []
+        """When each began, and for how many milliseconds it held the page up."""
+        page.add_init_script(OBSERVER)
+
+    def open(self, link: str, cards: int) -> None:
+        self._page.goto(link)
+        wait_until(lambda: self.evaluate("document.querySelectorAll('[data-card]').length") >= cards, "all cards", 60)
+
+    def evaluate(self, expression: str) -> Any:
+        # Not by playwright: that would need `eval`, which the page forbids.
+        answer = self._cdp.send("Runtime.evaluate", {"expression": expression, "returnByValue": True})
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def wait(self, seconds: float) -> None:
+        self._page.wait_for_timeout(seconds * 1000)
+
+    def take(self) -> None:
+        """Take over what was seen since the last time."""
+        taken = self.evaluate("takeSeen()")
+        self.shown += [
+            Shown(agent, number, is_in_place, at / 1000) for agent, number, is_in_place, at in taken["shown"]
+        ]
+        self.long_tasks += [(at / 1000, duration) for at, duration in taken["longTasks"]]
+
+    def clock_offset_s(self) -> float:
+        """How far the clock of what was seen is from the system's."""
+        return float(self.evaluate("performance.timeOrigin + performance.now() - Date.now()")) / 1000
+
+    def heap_mb(self) -> float:
+        """What is in use after a garbage collection."""
+        for _ in range(2):
+            self._cdp.send("HeapProfiler.collectGarbage")
+        return float(self._cdp.send("Runtime.getHeapUsage")["usedSize"]) / 1e6
+
+    def metrics(self) -> dict[str, float]:
+        """The browser's own figures: seconds spent in scripts, style and layout since the start, how many nodes."""
+        return {each["name"]: float(each["value"]) for each in self._cdp.send("Performance.getMetrics")["metrics"]}
+
+
+@contextlib.contextmanager
+def browser_page() -> Iterator[MeasuredPage]:
+    try:
+        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only this benchmark needs it
+    except ModuleNotFoundError:
+        raise SystemExit(
+            "the page is measured in a browser, by playwright: run `./muster test --checks` once"
+        ) from None
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        raise SystemExit("the page is measured in Chromium, and there is none: install it (`apt install chromium`)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
+        try:
+            yield MeasuredPage(browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}).new_page())
+        finally:
+            browser.close()
