@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from services.board.web import connections, stream
+from services.board.web import server as web_server
 from services.board.web.app import LOGINS_A_MINUTE
 from services.board.web.connections import MOST_CONNECTIONS
 from services.board.web.server import BoardServer
@@ -743,3 +744,19 @@ def test_a_public_address_has_its_own_cookie_and_origin(tmp_path: Path) -> None:
         assert world.entered().get("/api/session").status == 200
     finally:
         world.server.stop()
+
+
+def test_a_page_that_nobody_would_find_is_not_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    fleet = WrittenFleet(tmp_path, {"builder": {}}).file.fleet
+    server = BoardServer(fleet, FakePageSource(), write_page(tmp_path / "page"), Log("board", io.StringIO()))
+    with monkeypatch.context() as patch:
+        patch.setattr(web_server, "save_address", is_full)
+        with pytest.raises(MusterError, match="No space left"):
+            server.start()
+    assert not server.is_running
+    port = server.start()
+    assert last_address(fleet.home) == BoardAddress(port, os.getpid())
+    server.stop()
