@@ -1,4 +1,4 @@
-"""Commands whose end the page can't learn: it says so, and lets the person ask again."""
+"""The page with a service behind it that only a test moves: what it says when it can't know."""
 
 import io
 from collections.abc import Iterator
@@ -37,9 +37,9 @@ class ServedPage:
         self.start()
 
     def start(self) -> None:
-        source = FakePageSource()
-        source.feed.put_cards({"builder": card_document(ASKS)})
-        self.server = BoardServer(self.fleet, source, PAGE, Log("board", io.StringIO()))
+        self.source = FakePageSource()
+        self.source.feed.put_cards({"builder": card_document(ASKS)})
+        self.server = BoardServer(self.fleet, self.source, PAGE, Log("board", io.StringIO()))
         self.port = self.server.start()
 
     def open(self, page: Page) -> None:
@@ -75,3 +75,14 @@ def test_a_command_without_an_answer_is_not_said_to_be_refused(browser: Browser,
         page.route("**/api/commands", lambda route: route.abort())
         approve.click()
         expect(page.locator("[data-question] [data-outcome=lost]")).to_contain_text("it may have been done")
+
+
+def test_comments_that_are_counted_anew_are_unread(browser: Browser, served: ServedPage) -> None:
+    """The agent was deleted and made again, or the journal was: what was seen of the old comments says nothing."""
+    works = ASKS.model_copy(update={"column": CardColumn.WORKING, "question": None, "comments": 3, "notable": 3})
+    served.source.feed.put_cards({"builder": card_document(works)})
+    with browser.new_context() as context:
+        context.add_init_script("localStorage.setItem('muster-seen', '{\"builder\": 12}')")
+        page = context.new_page()
+        served.open(page)
+        expect(page.locator("[data-card=builder] .unread")).to_have_text("3")
