@@ -57,7 +57,8 @@ def test_a_board_that_was_started_anew_leaves_no_question_stuck(browser: Browser
     with browser.new_context() as context:
         page = context.new_page()
         served.open(page)
-        page.locator("[data-question] [data-action=approve]").click()
+        with page.expect_response("**/api/commands"):
+            page.locator("[data-question] [data-action=approve]").click()
         expect(page.locator("[data-question] [data-outcome=sent]")).to_be_visible()
         served.server.stop()
         served.start()

@@ -175,6 +175,6 @@ def test_a_clock_that_was_set_back_stops_no_lines(looked_at: Watched, monkeypatc
     looked_at.shows("builder", "before", activity=1)
     eventually(lambda: looked_at.lines() == {"builder": "before"}, "the first look")
     clock = time.time() - 7200
-    monkeypatch.setattr(screens.time, "time", lambda: clock)
+    monkeypatch.setattr(time, "time", lambda: clock)
     looked_at.shows("builder", "after", activity=int(clock))
     eventually(lambda: looked_at.lines() == {"builder": "after"}, "by the new clock")
