@@ -32,7 +32,7 @@ def test_the_fleet_goes_on_without_a_broker(fleet: RunningFleet) -> None:
     wait_until(lambda: watcher.drifts("builder") == ["missing"], "the drift at the subscriber")
     # What was told shortly before the broker died is told again, for it may have been swallowed.
     assert watcher.kinds("builder/lifecycle")[-1:] == ["restarted"]
-    assert watcher.documents("reviewer/state")[-1]["data"]["status"] == "stopped"
+    assert watcher.documents("agent/reviewer/state")[-1]["data"]["status"] == "stopped"
     assert fleet.cli("status").returncode == 0
 
 
@@ -67,7 +67,7 @@ def test_a_broker_that_lost_its_disk_learns_everything_again(fleet: RunningFleet
         "muster/box/service/reviewer/state"
     }
     wait_until(lambda: wanted <= {m["topic"] for m in watcher.read()}, "the retained states are back")
-    assert watcher.documents("reviewer/state")[-1]["data"]["status"] == "stopped"
+    assert watcher.documents("agent/reviewer/state")[-1]["data"]["status"] == "stopped"
 
 
 def test_a_state_of_an_agent_that_is_no_more_is_cleared(fleet: RunningFleet) -> None:

@@ -21,7 +21,7 @@ def fleet(renewed_fleet: RunningFleet) -> RunningFleet:
 def test_whoever_connects_late_sees_every_service_and_agent(shared_fleet: RunningFleet) -> None:
     watcher = shared_fleet.watch()
     wanted = {f"muster/box/service/{name}/state" for name in shared_fleet.fleet.services}
-    wanted |= {f"muster/box/agent/{name}/state" for name in ("builder", "reviewer")}
+    wanted |= {f"muster/box/{kind}/{name}/state" for kind in ("agent", "board") for name in ("builder", "reviewer")}
     wait_until(lambda: {m["topic"] for m in watcher.read() if m["retain"]} == wanted, "all retained states")
     agent = watcher.documents("agent/builder/state")[-1]
     assert agent["data"]["status"] == "running"

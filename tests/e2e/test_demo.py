@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from services.cli.demo import NAME
 from shared.agents.demo.demo_script import TEMPO
 from tests.e2e.test_lifecycle import processes_about
 from tests.fixtures.broker import wait_until
@@ -50,7 +51,7 @@ class RunningDemo:
         wait_until(lambda: (agent, family, what) in self.story(), f"{agent} {what}; {self.said()[-3:]}", SOON_S)
 
     def cli(self, *arguments: str) -> str:
-        (path,) = self._directory.glob("muster-demo-*/fleet.yaml")
+        (path,) = self._directory.glob(f"muster-demo-*/{NAME}/fleet.yaml")
         done = subprocess.run(
             [sys.executable, "-P", "-m", "services.cli", "--fleet", str(path), *arguments],
             capture_output=True,

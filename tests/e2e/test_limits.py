@@ -89,6 +89,15 @@ def went_on_once(fleet: RunningFleet, agent: str, prompt: str, how: str) -> floa
     return after[0][0]
 
 
+def starts(watcher: Watcher) -> list[tuple[str, float, int | None]]:
+    """The agents that were started, when, and which attempt it was, as a subscriber saw it."""
+    begun = {doc["seq"]: doc for doc in watcher.documents("/lifecycle") if doc["data"]["kind"] in BEGUN}
+    return [
+        (doc["data"]["agent"], datetime.fromisoformat(doc["time"]).timestamp(), doc["data"].get("attempt"))
+        for doc in begun.values()
+    ]
+
+
 def test_an_account_is_held_and_its_agents_go_on_once_each_in_turn(fleet: RunningFleet) -> None:
     watcher = fleet.watch()
     for agent, words in (("plain", "limit 20"), ("menu", "limit 20 menu"), ("auto", "limit 20 auto")):
@@ -119,13 +128,13 @@ def test_an_account_is_held_and_its_agents_go_on_once_each_in_turn(fleet: Runnin
         started = fleet.wait_for_status(agent, "running", AGAIN_S).started
         assert started is not None
     fleet.wait_for_new_session("idle", before)
-    begun = {doc["seq"]: doc for doc in watcher.documents("/lifecycle") if doc["data"]["kind"] in BEGUN}
-    starts = [
-        (doc["data"]["agent"], datetime.fromisoformat(doc["time"]).timestamp(), doc["data"].get("attempt"))
-        for doc in begun.values()
-    ]
-    assert {agent for agent, at, _ in starts if at >= last - 1} == {"late", "idle"}
-    assert [attempt for agent, _, attempt in starts if agent == "idle"] == [0], "it was not blamed for ending"
+
+    def started_after(moment: float) -> set[str]:
+        return {agent for agent, at, _ in starts(watcher) if at >= moment}
+
+    wait_until(lambda: started_after(last - 1) >= {"late", "idle"}, f"both starts at the subscriber: {starts(watcher)}")
+    assert started_after(last - 1) == {"late", "idle"}
+    assert [attempt for agent, _, attempt in starts(watcher) if agent == "idle"] == [0], "it was not blamed for ending"
     wait_until(lambda: fleet.records()["plain"].limit is None, "the record tells that it is over")
 
 

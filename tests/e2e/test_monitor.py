@@ -58,9 +58,11 @@ def test_work_is_told_when_it_begins_and_ends(fleet: RunningFleet, watcher: Watc
     assert (works["was"], works["decided_by"], works["rule"]) == ("waiting", "screen", "working")
     assert works["since"] < waits["since"]
     state = wait_until(
-        lambda: next((s for s in watcher.documents("worker/state")[-1:] if s["data"]["activity"] == "waiting"), None),
+        lambda: next(
+            (s for s in watcher.documents("agent/worker/state")[-1:] if s["data"]["activity"] == "waiting"), None
+        ),
         "the retained state",
-    )["data"]
+    )[0]["data"]
     record = wait_until(
         lambda: next((r for r in [fleet.records()["worker"]] if r.activity == "waiting"), None), "the record"
     )

@@ -42,7 +42,7 @@ def test_a_broken_edit_is_told_and_the_fleet_goes_on(fleet: RunningFleet) -> Non
     fleet.wait_for_new_session("builder", old)
     wait_until(lambda: watcher.drifts("builder")[-1:] == ["missing"], "drifts are told all the same")
     wait_until(
-        lambda: watcher.documents("builder/state")[-1]["data"]["spawn"] == fleet.spawn_of("builder"), "and shown"
+        lambda: watcher.documents("agent/builder/state")[-1]["data"]["spawn"] == fleet.spawn_of("builder"), "and shown"
     )
     assert "as the journal has them" in fleet.cli("status", code=3).stdout
     path.write_text("# mended by hand\n" + good)

@@ -12,7 +12,8 @@ from tests.fixtures.broker import Broker, Client, running_broker
 SPACE = Space("box")
 WRITES = [
     # topic, who may
-    ("muster/box/command/stop", {DEFAULT_OWNER, "operator", "registrar", "monitor", "handoff"}),
+    ("muster/box/command/stop", {DEFAULT_OWNER, "operator", "registrar", "monitor", "handoff", "board"}),
+    ("muster/box/command/comment", {DEFAULT_OWNER, "operator"}),
     ("muster/box/command/phase_set", {DEFAULT_OWNER, "operator"}),
     ("muster/box/command/park", {DEFAULT_OWNER, "operator", "monitor"}),
     ("muster/box/command/replay", {*SERVICES, "operator"}),
@@ -22,6 +23,9 @@ WRITES = [
     ("muster/box/agent/a_b-1/drift", {"reconciler"}),
     ("muster/box/agent/a_b-1/state", {"registrar"}),
     ("muster/box/loop/a_b-1/event", {"handoff"}),
+    ("muster/box/board/a_b-1/comment", {"board"}),
+    ("muster/box/board/a_b-1/state", {"board"}),
+    ("muster/box/board/heartbeat", {"board"}),
     ("muster/box/service/spawner/state", {"spawner"}),
     ("muster/box/service/registrar/state", {"registrar"}),
     ("muster/box/reply/c1", set(SERVICES)),
