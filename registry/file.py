@@ -135,7 +135,7 @@ class RegistryFile:
         self._seen, self._stamp_is_reliable = Content(stamp, data), False
         self._basis, self._settled = data, False
         self._document = edited.document
-        self._agents.take(edited.document.agents, edited.document, self.path)
+        self._agents.take(edited.document.agents, edited.document, self.path, written=changes)
         return edited.rewritten
 
     def take_up_late_save(self) -> bool:

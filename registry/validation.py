@@ -39,13 +39,24 @@ class Validated(Generic[Record]):
         self.by_name: Mapping[str, Record] = {}
 
     def take(
-        self, entries: Mapping[str, RegistryEntry], document: Document, path: Path, *, skip_invalid: bool = False
+        self,
+        entries: Mapping[str, RegistryEntry],
+        document: Document,
+        path: Path,
+        *,
+        written: Mapping[str, Record] | None = None,
+        skip_invalid: bool = False,
     ) -> Mapping[str, Record]:
-        """Validate what is new. Raises BadRegistry with its place in the file; then the records stay as they were."""
+        """Validate what is new. Raises BadRegistry with its place in the file; then the records stay as they were.
+
+        An entry that says what was written is given that very record: who wrote it sees at once that it is the same.
+        """
         fresh: dict[RegistryEntry, Record] = {}
         for entry in entries.values():
             try:
-                fresh[entry] = self._known.get(entry) or self._record(entry, document, path)
+                found = self._known.get(entry) or self._record(entry, document, path)
+                wanted = written.get(entry.name) if written is not None else None
+                fresh[entry] = wanted if wanted is not None and wanted == found else found
             except BadRegistry:
                 if not skip_invalid:
                     raise

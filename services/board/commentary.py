@@ -52,6 +52,8 @@ class Commentary:
 
     def observe(self, turn: Turn, context: CardContext) -> NewComments:
         figures = turn.memory.find(FIGURES) or BoardFigures(since=turn.now.timestamp())
+        # A clock that was set back would make history of all that is to come.
+        figures = replace(figures, since=min(figures.since, turn.now.timestamp()))
         made: NewComments = []
         for received in turn.events:
             with turn.isolated(received.envelope.subject):

@@ -133,6 +133,9 @@ class PageCommands:
         owner = each.command.addressee()
         payload = journal.requests.answer_to(command_id, owner) or journal.requests.waits_for(command_id, owner)
         if payload is None:
+            if not each.is_stored and journal.requests.is_stored(command_id, owner):
+                with self._lock:
+                    self._open[command_id] = replace(each, is_stored=True)
             return self._give_up_late(command_id, each)
         reply = Reply.model_validate_json(payload)
         with self._lock:

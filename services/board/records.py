@@ -9,6 +9,11 @@ from shared.messaging.cursors import LocatedMessage
 from shared.messaging.journal import Journal
 
 
+def tells_of_an_end(hint: LocatedMessage) -> bool:
+    """Whether an agent's state was cleared."""
+    return hint.row is AGENT_STATE and not hint.payload
+
+
 class MirroredRecords:
     """Records by agent. A state on the bus brings one up to date at once; the journal has all of them."""
 
@@ -30,13 +35,12 @@ class MirroredRecords:
     def take(self, hint: LocatedMessage) -> str | None:
         """Take a state from the bus; returns the agent whose record changed.
 
-        One that is older than what the journal told is of a broker that has forgotten, and is passed over.
+        One that is older than what the journal told is of a broker that has forgotten, and is passed over. So is a
+        cleared one, which has no time: the agent may be back since. The journal tells who is gone.
         """
-        if hint.row is not AGENT_STATE:
+        if hint.row is not AGENT_STATE or not hint.payload:
             return None
         agent = hint.topic.split("/")[-2]
-        if not hint.payload:
-            return agent if self.records.pop(agent, None) is not None else None
         try:
             envelope = AGENT_STATE.read(hint.payload)
         except MalformedDocument:

@@ -97,7 +97,7 @@ class PageScreens:
         """Read the screens that changed since they were read, those that waited longest first."""
         now = time.time()
         living = {agent: pane for agent, pane in self._panes.items() if not pane.dead}
-        due = [agent for agent, pane in living.items() if self._is_due(agent, pane)]
+        due = [agent for agent, pane in living.items() if self._is_due(agent, pane, now)]
         due.sort(key=lambda agent: self._read.get(agent, ("", 0.0))[1])
         chosen = {living[agent].pane_id: agent for agent in due[:MOST_LINES_PER_LOOK]}
         lines = dict.fromkeys(self._lined - living.keys(), "")
@@ -109,10 +109,11 @@ class PageScreens:
         self._lined = {agent for agent in self._lined | lines.keys() if agent in living}
         self._feed.put_lines(lines)
 
-    def _is_due(self, agent: str, pane: Pane) -> bool:
+    def _is_due(self, agent: str, pane: Pane, now: float) -> bool:
         spawn, at = self._read.get(agent, ("", 0.0))
         # tmux tells the second of the last output: what came later in the same second is seen one look later.
-        return spawn != pane.spawn or pane.activity + 1 >= at
+        # A screen that was read later than now was read before the clock was set back.
+        return spawn != pane.spawn or pane.activity + 1 >= at or at > now
 
     def _rules(self, fleet: Fleet, agent: str) -> Backend:
         return fleet.backends.get(self._backend_of(agent) or "", Backend())
@@ -121,4 +122,5 @@ class PageScreens:
         if self._tmux is not None:
             self._tmux.close()
             self._tmux, self._panes = None, {}
+            self._feed.put_lines(dict.fromkeys(self._read, ""))  # nobody knows how long they will be true
             self._read = {}

@@ -20,7 +20,7 @@ from services.board.documents import card_document, comment_document, fleet_docu
 from services.board.feed import BoardFeed
 from services.board.memory import CARDS, FIGURES, LOOPS, BoardFigures, CardMemory, LoopProgress
 from services.board.page_commands import PageCommands
-from services.board.records import MirroredRecords
+from services.board.records import MirroredRecords, tells_of_an_end
 from shared.client.presence import PresenceReport
 from shared.contract.envelope import Data
 from shared.contract.events.board import BoardHeartbeat
@@ -33,7 +33,7 @@ from shared.runtime.turn import Turn
 from shared.system.git_branch import branch_of
 
 HEARTBEAT = timedelta(minutes=5)
-COALESCE_S = 0.08
+COALESCE_S = 0.05
 """Messages wait this long after a turn with changes, so that a burst becomes a few turns."""
 BRANCHES_EVERY_S = 15.0
 FORGOTTEN_AFTER_S = 600.0
@@ -132,7 +132,7 @@ class Board:
         is_all_dirty = self._all_dirty or is_lost or self._fleet is not fleet
         self._fleet = fleet
         limits = _limits(self._mirror)
-        if turn.poll or is_all_dirty:
+        if turn.poll or is_all_dirty or any(map(tells_of_an_end, turn.hints)):
             dirty |= self._mirror.read_all() | self._read_branches(turn.now.timestamp())
         for hint in turn.hints:
             if hint.row is SERVICE_STATE:

@@ -4,13 +4,15 @@ Read only. Nothing raises for the contents of a file: agents change their format
 """
 
 import json
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from shared.agents.parts import Parts
 
@@ -108,18 +110,31 @@ def texts(content: Any, *kinds: str) -> list[str]:
 
 Document = dict[str, Any]
 BLOCK = 65536
+LONGEST_LINE = 32 * 1024 * 1024
+
+
+def opened(path: Path) -> BinaryIO:
+    """A regular file, to be read. Raises OSError for anything else, which may block for ever or have no end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    file = os.fdopen(descriptor, "rb")
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise OSError(f"{path} is no regular file")
+    return file
 
 
 def documents(path: Path, start: int = 0) -> Iterator[tuple[Document | None, int]]:
     """The object of each line, None if it is none, and the offset after it. A half-written last line is left out.
 
-    Reads line by line, so that the size of the file does not matter. A missing file has no lines.
+    Reads line by line, so that the size of the file does not matter, and not what is written meanwhile. A missing file,
+    and anything but a regular one, has no lines. A line without end is the last one.
     """
     place = start
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
+            end = os.fstat(file.fileno()).st_size
             file.seek(start)
-            for line in file:
+            while place < end and (line := file.readline(LONGEST_LINE)):
                 document = json_object(line)
                 if document is None and not line.endswith(b"\n"):
                     return
@@ -165,7 +180,7 @@ def user_texts(path: Path, after: int, prompts: Callable[[Document], Iterable[st
 def mark(path: Path) -> int:
     """The offset after the last complete line."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             end = file.seek(0, 2)
             while end > 0:
                 start = max(0, end - BLOCK)

@@ -174,6 +174,10 @@ class BoardAccess:
             write(self._links / digest_of(token), json.dumps(asdict(link)) + "\n")
         return token
 
+    def is_link(self, token: str) -> bool:
+        """Whether there is a link with this token that nobody took yet. It may be too old."""
+        return (self._links / digest_of(token)).is_file()
+
     def log_in(
         self, token: str, browser: BoardSession | None = None
     ) -> tuple[SessionSecrets | None, BoardSession] | None:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from shared.client.presence import QuietLog
 from shared.contract.commands import Reply
 from shared.contract.envelope import Envelope
+from shared.contract.events.board import CardObserved
 from shared.contract.topics import CARD_STATE, COMMAND, REPLY, STATES, MalformedDocument, Topic, locate
 from shared.fleet import Fleet
 from shared.messaging.inbox import Connected, Disconnected, Inbox, MessageArrived
@@ -123,7 +124,8 @@ class Follower:
         if found is None or isinstance(found.document, Reply) or found.document.seq <= self._cursor(found.document):
             return
         self.cursors[found.document.source, found.document.epoch] = found.document.seq
-        yield found
+        if not isinstance(found.document.data, CardObserved):  # it only repeats the event that it is about
+            yield found
 
     def _cursor(self, envelope: Envelope[Any]) -> int:
         return self.cursors.get((envelope.source, envelope.epoch), 0)

@@ -137,7 +137,9 @@ class ServiceLoop:
     def _failed(self, backoff: Backoff, reason: str) -> None:
         self._failures += 1
         self._timer.overdue = True  # the next turn reads the events again, from the journal
-        self._show_all = self._show_all or backoff is self._timer.backoff  # the failed turn's states were not published
+        if backoff is self._timer.backoff:
+            self._timer.poll_again()  # the failed turn's hints are lost, and its poll may be
+            self._show_all = True  # its states were not published
         backoff.failed(time.monotonic())
         self._note_trouble(backoff, reason)
 

@@ -50,6 +50,11 @@ class PollTimer:
         self.overdue = self.overdue or due
         return due
 
+    def poll_again(self) -> None:
+        """Make the next turn a poll: one has failed, and what it was to look at is not looked at yet."""
+        self._next_poll = float("-inf")
+        self.overdue = True
+
     def is_due(self, now: float) -> bool:
         """Whether a turn is due, for the poll or on request."""
         return self.overdue or (self._look_again is not None and now >= self._look_again)

@@ -15,6 +15,7 @@ import contextlib
 import json
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -428,6 +429,7 @@ def main() -> None:
     parser.add_argument("--profile", type=Path, metavar="FILE")
     options = parser.parse_args()
     options.cards = options.cards or (100 if options.idle else 500)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that its processes end with it
     with tempfile.TemporaryDirectory() as directory:
         (idle if options.idle else under_load)(options, Path(directory))
 

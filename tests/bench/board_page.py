@@ -1,17 +1,12 @@
 """The board's page in a real browser, measured from the inside: when each change is painted, long tasks, heap."""
 
 import contextlib
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tests.fixtures.broker import wait_until
 
-ARGUMENTS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-)
 WIDTH, HEIGHT = 1600, 1000
 
 OBSERVER = """
@@ -144,17 +139,8 @@ class MeasuredPage:
 @contextlib.contextmanager
 def browser_page() -> Iterator[MeasuredPage]:
     try:
-        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only this benchmark needs it
-    except ModuleNotFoundError:
-        raise SystemExit(
-            "the page is measured in a browser, by playwright: run `./muster test --checks` once"
-        ) from None
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        raise SystemExit("the page is measured in Chromium, and there is none: install it (`apt install chromium`)")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(ARGUMENTS))
-        try:
-            yield MeasuredPage(browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}).new_page())
-        finally:
-            browser.close()
+        from tests.fixtures.chromium import chromium  # noqa: PLC0415 - it needs playwright
+    except ModuleNotFoundError as missing:
+        raise SystemExit(f"{missing.name} is missing: `./muster test --checks` installs the test tools") from None
+    with chromium() as browser:
+        yield MeasuredPage(browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}).new_page())

@@ -5,6 +5,7 @@ import { ask, onMessage } from "./connection.js";
 import { now } from "./clock.js";
 
 const KEPT = 60;
+const LOOK_FIRST = "so it may have been done: look before you ask again";
 const FINAL = new Set(["done", "refused", "lost"]);
 
 /**
@@ -34,7 +35,7 @@ export async function send(place, label, command) {
   }
   const locked = status === 403 && data.code === "locked";
   const said = locked ? "this page only looks; unlock it, then ask again" : data.said ?? "the server gave no reason";
-  update(place, { state: "refused", said });
+  update(place, status === 0 ? { state: "lost", said: `${said}, ${LOOK_FIRST}` } : { state: "refused", said });
   if (locked) offerUnlock("That needs an unlocked page.");
   return false;
 }
@@ -82,6 +83,8 @@ async function catchUp() {
     if (!outcome.id || isFinal(outcome)) continue;
     const { status, data } = await ask(`/api/commands/${encodeURIComponent(outcome.id)}`);
     if (status === 200) take({ ...data, id: outcome.id });
+    // A board that was started anew does not know what was asked before.
+    if (status === 404) take({ id: outcome.id, state: "lost", said: `its end was missed, ${LOOK_FIRST}` });
   }
 }
 

@@ -12,7 +12,11 @@ function remembered() {
   }
 }
 
-export const unread = (card) => card ? Math.max(0, card.notable - (seen.value[card.card] ?? 0)) : 0;
+export function unread(card) {
+  if (!card) return 0;
+  const known = seen.value[card.card] ?? 0;
+  return known > card.notable ? card.notable : card.notable - known;   // fewer than were seen: they are counted anew
+}
 
 export function markSeen(card) {
   if (seen.peek()[card.card] === card.notable) return;

@@ -74,26 +74,34 @@ class BoardApp:
         self._lanes.close()
 
     async def _file(self, request: Request) -> Response:
-        found = self._files.files[request.scope["path"]]
+        found = self._files.files.get(request.scope["path"])
+        if found is None:  # the path of one with a line end behind it, say
+            raise RequestRefused(404, "there is no such address")
         return Response(found.content, media_type=None, headers={"content-type": found.content_type})
 
     # --- the session ---
 
     async def _log_in(self, request: Request) -> Response:
-        if not self._logins.allows():
-            raise RequestRefused(429, "too many tries to log in; wait a minute")
         token = (await read_object(request)).get("token")
         if not isinstance(token, str):
             raise RequestRefused(400, "the login needs a `token`")
+        if not self._access.is_link(token):
+            raise self._no_link()
         browser = session_of(request, self._origins, self._access)
         found = await self._lanes.run(ORDERS, lambda: self._access.log_in(token, browser))
         if found is None:
-            raise RequestRefused(401, "this link was used already or is too old; run `muster board` for a new one")
+            raise self._no_link()
         secrets, session = found
         self._hub.wake_all()
         host = only(request, "host")
         said = {"token": secrets.token if secrets else only(request, TOKEN_HEADER), "session": self._described(session)}
         return answer(said, headers={"set-cookie": self._origins.cookie(host, secrets.id)} if secrets else None)
+
+    def _no_link(self) -> RequestRefused:
+        """Only wrong tokens are counted: else anybody on this machine could keep everybody out by a few tries."""
+        if not self._logins.allows():
+            return RequestRefused(429, "too many tries to log in; wait a minute")
+        return RequestRefused(401, "this link was used already or is too old; run `muster board` for a new one")
 
     async def _lock(self, request: Request) -> Response:
         session = await self._lanes.run(ORDERS, lambda: self._access.lock(_session_in(request)))

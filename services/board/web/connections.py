@@ -34,6 +34,11 @@ class BoundedConnection(H11Protocol):
         super().data_received(data)
         self._expect_request()
 
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY:  # of the next request, whose beginning came with this one
+            self._expect_request()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_patience()
         self._stop_stuck()

@@ -17,7 +17,7 @@ from services.board.web.connections import BoundedConnection
 from services.board.web.page_files import PageFiles
 from services.board.web.source import PageSource
 from shared.client.board_access import BoardAccess, BoardAddress, last_address, save_address
-from shared.errors import MusterError
+from shared.errors import MusterError, sentence_of
 from shared.fleet import Fleet
 from shared.system.log import Log
 
@@ -54,7 +54,11 @@ class BoardServer:
         if not self._running.settled.wait(STARTS_WITHIN_S) or not self._running.started:
             self.stop()
             raise MusterError("the board's web server did not start; its log tells why")
-        save_address(self._fleet.home, BoardAddress(port, os.getpid()))
+        try:
+            save_address(self._fleet.home, BoardAddress(port, os.getpid()))
+        except (OSError, MusterError) as error:
+            self.stop()  # else it would serve a page that nobody finds
+            raise MusterError(f"the board can't write down where its page is: {sentence_of(error)}") from error
         self._log.info("began to serve the page", port=port)
         return port
 

@@ -22,7 +22,7 @@ from shared.errors import MusterError, sentence_of
 from shared.system.log import Log
 
 MOST_STREAMS = 16
-TURN_S = 0.08
+TURN_S = 0.03
 """Changes are gathered for so long."""
 SCREEN_S = 0.2
 PING_S = 5.0

@@ -27,6 +27,8 @@ PROMPTS = """
 
 
 def open_read_only(path: Path, timeout_s: float) -> sqlite3.Connection:
+    if path.exists() and not path.is_file():
+        raise sqlite3.OperationalError(f"{path} is no regular file")  # opening a pipe could block for ever
     address = f"file:{quote(str(path))}?mode=ro"
     return sqlite3.connect(address, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False)
 

@@ -56,6 +56,10 @@ class Requests:
             query = f"SELECT {_COLUMNS} FROM request WHERE owner = ? AND answer IS NULL ORDER BY asked, id"  # noqa: S608
             return [Request(*row) for row in connection.execute(query, (self._service,))]
 
+    def is_stored(self, request_id: str, owner: str) -> bool:
+        """Whether a service has this request, answered or not."""
+        return self._first("SELECT 1 FROM request WHERE owner = ? AND id = ?", owner, request_id) is not None
+
     def waiting(self) -> bool:
         """Whether this service has open requests."""
         return self._first("SELECT 1 FROM request WHERE owner = ? AND answer IS NULL", self._service) is not None

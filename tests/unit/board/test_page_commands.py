@@ -167,6 +167,13 @@ def test_a_turn_that_is_not_committed_sends_it_again_and_it_acts_once(world: Boa
     assert world.peers["spawner"].open() == []
 
 
+def test_what_is_in_the_journal_is_not_sent_in_every_turn_until_it_is_answered(world: BoardWorld) -> None:
+    world.commands.submit("stop", {"agent": "builder"}, "ada")
+    assert len(sent(world)) == 1
+    eventually(lambda: sent(world) == [], "it waits for its owner")
+    assert len(world.peers["spawner"].open()) == 1
+
+
 def test_a_comment_from_the_page_is_on_the_card_once(world: BoardWorld) -> None:
     command_id = world.commands.submit(page_command("comment", {"agent": "builder", "text": "hello"}), "ada on a phone")
     turns = [world.turn() for _ in range(4)]

@@ -6,7 +6,7 @@ import pytest
 
 from registry import AgentRecord
 from registry.memory import RECORDS
-from services.board.records import MirroredRecords
+from services.board.records import MirroredRecords, tells_of_an_end
 from shared.contract.states import Activity, Status
 from shared.contract.topics import AGENT_STATE
 from shared.contract.writer import DocumentWriter
@@ -55,11 +55,13 @@ def test_an_old_retained_state_is_passed_over(world: BoardWorld, mirror: Mirrore
     assert mirror.records["builder"] == WORKING
 
 
-def test_a_cleared_state_removes_a_record(world: BoardWorld, mirror: MirroredRecords) -> None:
+def test_a_cleared_state_is_a_reason_to_read_the_journal(world: BoardWorld, mirror: MirroredRecords) -> None:
     cleared = located(AGENT_STATE.name(world.fleet.space, agent="builder"), b"")
-    assert mirror.take(cleared) == "builder"
-    assert mirror.records == {}
     assert mirror.take(cleared) is None
+    assert mirror.records == {"builder": WORKING}
+    assert tells_of_an_end(cleared)
+    assert not tells_of_an_end(state(world, WAITING))
+    assert not tells_of_an_end(located("muster/box/service/monitor/state", b""))
 
 
 @pytest.mark.parametrize("payload", [b"nonsense", b"{}", b"\xff", b'{"data": 1}', b"null"])

@@ -181,3 +181,19 @@ def test_a_fault_does_not_end_the_reading(looked_at: Watched) -> None:
     eventually(lambda: "could not read screens" in looked_at.world.log.getvalue(), "it is in the log")
     looked_at.tmux.trouble = None
     eventually(lambda: looked_at.lines() == {"builder": "hello"}, "the next look is tried")
+
+
+def test_lines_are_gone_when_nobody_knows_whether_they_are_still_true(looked_at: Watched) -> None:
+    looked_at.shows("builder", "hello")
+    eventually(looked_at.lines, "it was looked at")
+    looked_at.tmux.trouble = MusterError("tmux does not answer")
+    eventually(lambda: looked_at.lines() == {}, "tmux may be dead")
+
+
+def test_a_clock_that_was_set_back_stops_no_lines(looked_at: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at.shows("builder", "before", activity=1)
+    eventually(lambda: looked_at.lines() == {"builder": "before"}, "the first look")
+    clock = time.time() - 7200
+    monkeypatch.setattr(time, "time", lambda: clock)
+    looked_at.shows("builder", "after", activity=int(clock))
+    eventually(lambda: looked_at.lines() == {"builder": "after"}, "by the new clock")

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +129,18 @@ def test_the_card_of_a_deleted_agent_is_cleared_and_forgotten(world: BoardWorld)
     assert "stranger" not in world.board.days
 
 
+def test_an_agent_that_came_back_has_a_card_though_its_end_is_told_late(world: BoardWorld) -> None:
+    world.records(stranger=WAITING)
+    world.turn(poll=True)
+    again = doing(Activity.WORKING, spawn="s2")
+    world.records(stranger=again)
+    writer = DocumentWriter(world.fleet.space, "registrar", world.journal.epoch)
+    back = located(*writer.state(again.state("stranger"), seq=1, time=datetime.now(UTC)))
+    turn = world.turn(hints=[world.state("stranger", None), back], poll=True)
+    assert turn.cleared == []
+    assert columns(world)["stranger"] == "working"
+
+
 def test_what_is_remembered_of_an_agent_that_is_gone_is_forgotten_after_a_while(world: BoardWorld) -> None:
     begun(world)
     world.turn(events=[WrongBackend(agent="early", spawn="s1", expected="demo", command="sh")])
@@ -213,6 +225,12 @@ def test_what_happened_before_the_first_start_gets_no_comments(world: BoardWorld
     assert world.shown["builder"].question is not None, "what counts now is shown"
     world.restart()
     assert len(comments(world.turn(events=[world.told(moved("/x"), START + timedelta(seconds=6))]))) == 1
+
+
+def test_a_clock_that_was_set_back_after_the_first_start_costs_no_comments(world: BoardWorld) -> None:
+    begun(world)
+    world.turn(after=-7200)
+    assert len(comments(world.turn(events=[MISSING], after=10))) == 1
 
 
 def test_comments_go_to_the_page(world: BoardWorld) -> None:

@@ -154,6 +154,15 @@ def test_only_what_changed_is_validated_again(path: Path) -> None:
     assert after["builder"].reason == "because"
 
 
+def test_what_was_written_is_the_same_record_for_its_writer(path: Path) -> None:
+    file = RegistryFile(path)
+    first, second = {"builder": record(), "tester": record()}, {"builder": record(spawn="s2")}
+    file.write(first)
+    file.write(second)
+    assert file.records()["builder"] is second["builder"]
+    assert file.records()["tester"] is first["tester"]
+
+
 def test_what_is_the_same_is_not_written(path: Path) -> None:
     file = RegistryFile(path)
     file.write()

@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shared.agents import transcript
 from shared.agents.transcript import READERS, Speaker, TranscriptEntry, TranscriptFormat, at, same_prompt, tool_call
 
 SAMPLES = Path(__file__).parents[3] / "samples" / "transcripts"
@@ -365,6 +367,46 @@ def test_a_file_that_is_gone_holds_nothing(kind: str, tmp_path: Path) -> None:
     assert reader.mark(path, "x") == 0
     assert reader.user_texts(path, 0, "x") == ([], 0)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("kind", TURNS)
+def test_a_pipe_in_place_of_a_file_holds_nothing_and_nobody_up(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader, found = READERS[kind], list[Any]()
+
+    def look() -> None:
+        found.append([entry for entry in reader.entries(path, "x") if entry.who is not Speaker.NOTE])
+        found.append(reader.mark(path, "x"))
+        found.append(reader.user_texts(path, 0, "x"))
+
+    looker = threading.Thread(target=look, daemon=True)
+    looker.start()
+    looker.join(5)
+    assert found == [[], 0, ([], 0)]
+
+
+def test_a_device_is_no_transcript() -> None:
+    with pytest.raises(OSError, match="no regular file"):
+        transcript.opened(Path("/dev/zero"))
+
+
+def test_a_line_without_end_is_the_last_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript, "LONGEST_LINE", 1000)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"a": 1}\n' + b"x" * 5000 + b'\n{"b": 2}\n')
+    assert list(transcript.documents(path)) == [({"a": 1}, 9)]
+
+
+def test_what_is_written_meanwhile_is_read_the_next_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("{}\n")
+    places = []
+    for _, place in transcript.documents(path):
+        places.append(place)
+        with path.open("a") as file:
+            file.write("{}\n" * 100)
+    assert places == [3]
 
 
 def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:

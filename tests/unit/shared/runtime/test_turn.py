@@ -227,6 +227,18 @@ def test_a_failing_service_is_given_time(rig: Rig) -> None:
     assert within_ten_s < within_a_minute <= 20
 
 
+def test_the_turn_after_a_failed_one_is_a_poll(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hints of the failed one are lost: only a poll finds what they told."""
+    connect(rig)
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.journal.requests, "open", disk_is_full)  # before the service has seen any of it
+        rig.run(LookRequest("x"))
+    rig.recover()
+    rig.run()
+    rig.run(LookRequest("x"))
+    assert [turn.poll for turn in rig.service.turns[-2:]] == [True, False]
+
+
 def test_a_command_that_comes_while_it_is_given_time_is_carried_out_afterwards(rig: Rig) -> None:
     connect(rig)
     rig.service.does = [fails, tells]

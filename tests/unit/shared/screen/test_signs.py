@@ -11,6 +11,7 @@ from shared.fleet.backend import Backend
 from shared.fleet.profiles import shipped
 from shared.fleet.screen_rules import Style
 from shared.screen import ScreenActivity, read_screen, read_signs, read_title, unstyle
+from shared.screen.signs import fingerprint
 from shared.screen.styles import LETTERS, PLAIN, colours
 
 BOX = "──────────\n> {}\n──────────\n  footer"
@@ -270,3 +271,21 @@ def test_any_text_can_be_read_and_gives_the_same_result_again(text: str, name: s
     backend = shipped()[name]
     for read in (read_signs, read_title):
         assert read(backend, text) == read(backend, text)
+
+
+CHOICES = {
+    "claude": " Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel · Tab to amend",
+    "gemini": "│ ● 1. Allow once │\n│   3. No, suggest changes (esc) │\n╰────────────────────────────────╯",
+}
+
+
+@pytest.mark.parametrize("kind", CHOICES)
+def test_a_dialog_whose_upper_end_is_not_on_the_screen_is_told_by_what_is_seen_of_it(kind: str) -> None:
+    """Else all commands that are longer than the screen would be one dialog, which shows none of them."""
+    left, right = ("│ ", " │") if kind == "gemini" else ("   ", "")
+    above = [f"{left}echo line {number}{right}" for number in range(30)]
+    screens = ["\n".join([*above, f"{left}{last}{right}", CHOICES[kind]]) for last in ("make clean", "make public")]
+    readings = [read_screen(shipped()[kind], screen) for screen in screens]
+    assert [reading.dialog.id for reading in readings if reading.dialog] == ["permission"] * 2
+    assert ["make clean" in reading.dialog_text for reading in readings] == [True, False]
+    assert fingerprint(readings[0]) != fingerprint(readings[1])
