@@ -24,7 +24,8 @@ WIDER_THAN_THE_PAGE = """
 
 @pytest.fixture
 def phone(shared_board: VisitedBoard) -> Iterator[BoardVisit]:
-    with shared_board.visit(viewport=PHONE, is_mobile=True, has_touch=True, device_scale_factor=2) as visit:
+    options = {"is_mobile": True, "has_touch": True, "device_scale_factor": 2, "reduced_motion": "reduce"}
+    with shared_board.visit(viewport=PHONE, **options) as visit:
         yield visit
 
 
