@@ -1,6 +1,7 @@
-"""The board's page in a real browser, measured from the inside: when each change is painted, long tasks, heap."""
+"""The board's page in a real browser, measured from the inside: when each change is painted, tasks, heap."""
 
 import contextlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +12,14 @@ WIDTH, HEIGHT = 1600, 1000
 
 OBSERVER = """
 (() => {
-  const seen = { shown: [], longTasks: [] };
+  let shown = [];
   let waiting = [];
   // After a frame begins, its message is taken up when it was painted: what changed before is on the screen then.
   const painted = new MessageChannel();
   let frame = [];
   painted.port1.onmessage = () => {
     const at = performance.timeOrigin + performance.now();
-    for (const each of frame) seen.shown.push([...each, at]);
+    for (const each of frame) shown.push([...each, at]);
     frame = [];
   };
   const nextFrame = () => {
@@ -61,15 +62,9 @@ OBSERVER = """
       subtree: true, childList: true, attributes: true, attributeFilter: ["title"],
     });
   });
-  new PerformanceObserver((list) => {
-    for (const { startTime, duration } of list.getEntries()) {
-      seen.longTasks.push([performance.timeOrigin + startTime, duration]);
-    }
-  }).observe({ type: "longtask" });
-  globalThis.takeSeen = () => {
-    const taken = { shown: seen.shown, longTasks: seen.longTasks };
-    seen.shown = [];
-    seen.longTasks = [];
+  globalThis.takeShown = () => {
+    const taken = shown;
+    shown = [];
     return taken;
   };
 })();
@@ -96,8 +91,6 @@ class MeasuredPage:
         self._cdp.send("Performance.enable")
         self._cdp.send("HeapProfiler.enable")
         self.shown: list[Shown] = []
-        self.long_tasks: list[tuple[float, float]] = []
-        """When each began, and for how many milliseconds it held the page up."""
         page.add_init_script(OBSERVER)
 
     def open(self, link: str, cards: int) -> None:
@@ -115,11 +108,8 @@ class MeasuredPage:
 
     def take(self) -> None:
         """Take over what was seen since the last time."""
-        taken = self.evaluate("takeSeen()")
-        self.shown += [
-            Shown(agent, number, is_in_place, at / 1000) for agent, number, is_in_place, at in taken["shown"]
-        ]
-        self.long_tasks += [(at / 1000, duration) for at, duration in taken["longTasks"]]
+        taken = self.evaluate("takeShown()")
+        self.shown += [Shown(agent, number, is_in_place, at / 1000) for agent, number, is_in_place, at in taken]
 
     def clock_offset_s(self) -> float:
         """How far the clock of what was seen is from the system's."""
@@ -130,6 +120,22 @@ class MeasuredPage:
         for _ in range(2):
             self._cdp.send("HeapProfiler.collectGarbage")
         return float(self._cdp.send("Runtime.getHeapUsage")["usedSize"]) / 1e6
+
+    @contextlib.contextmanager
+    def traced(self) -> Iterator[list[tuple[float, float]]]:
+        """The tasks of the page's main thread in this block: how long each took, and how long it had a processor (ms).
+
+        They are there after the block. On a busy machine most of a long task is waiting.
+        """
+        browser, tasks = self._page.context.browser, list[tuple[float, float]]()
+        browser.start_tracing(page=self._page, categories=["disabled-by-default-devtools.timeline"])
+        try:
+            yield tasks
+        finally:
+            events = json.loads(browser.stop_tracing())["traceEvents"]
+            names = {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
+            runs = [e for e in events if e["name"] == "RunTask" and names.get(e["tid"]) == "CrRendererMain"]
+            tasks += [(each["dur"] / 1000, each.get("tdur", each["dur"]) / 1000) for each in runs if "dur" in each]
 
     def metrics(self) -> dict[str, float]:
         """The browser's own figures: seconds spent in scripts, style and layout since the start, how many nodes."""
