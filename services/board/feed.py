@@ -62,10 +62,13 @@ class BoardFeed:
                     self._gone.pop(name, None)
                 for name in lost:
                     del self._cards[name]
-                    self._lines.pop(name, None)
+                    if name in self._lines:  # told, too: the card may be back before a reader learns that it was gone
+                        self._lines[name] = (version, "")
                     self._gone[name] = version
                 while len(self._gone) > KEPT_REMOVALS:
-                    self._forgotten = max(self._forgotten, self._gone.pop(next(iter(self._gone))))
+                    oldest = next(iter(self._gone))
+                    self._lines.pop(oldest, None)
+                    self._forgotten = max(self._forgotten, self._gone.pop(oldest))
         self._tell(is_news)
 
     def add_comments(self, comments: Iterable[Mapping[str, Any]]) -> None:
@@ -117,7 +120,9 @@ class BoardFeed:
                 news["cards"] = cards
             if gone := [name for name, at in self._gone.items() if at > version]:
                 news["gone"] = gone
-            if lines := {name: line for name, (at, line) in self._lines.items() if at > version}:
+            if lines := {
+                name: line for name, (at, line) in self._lines.items() if at > version and name not in self._gone
+            }:
                 news["lines"] = lines
             if comments := [comment for at, comment in self._comments if at > version]:
                 news["comments"] = comments

@@ -90,6 +90,7 @@ function drop(name) {
   const known = agents.get(name);
   if (!known) return false;
   known.gone = true;   // it stays where it is until the placement may move things
+  known.line.value = "";   // also if it comes back by then
   return true;
 }
 

@@ -79,7 +79,7 @@ def test_a_card_that_goes_takes_its_line_along_and_may_return() -> None:
     assert news(feed, version) == {"whole": False, "gone": ["a"]}
     assert feed.whole()[1] == {"whole": True, "cards": {}}
     feed.put_cards({"a": {"n": 1}})
-    assert news(feed, version) == {"whole": False, "cards": {"a": {"n": 1}}}
+    assert news(feed, version) == {"whole": False, "cards": {"a": {"n": 1}}, "lines": {"a": ""}}, "not the old one"
 
 
 def test_a_reader_that_is_too_far_behind_gets_the_whole() -> None:

@@ -606,7 +606,9 @@ def test_the_removal_of_a_card_that_was_not_committed_is_repeated(world: BoardWo
     assert world.turn(poll=True).cleared == []
     world.records(stranger=WAITING)
     world.turn(poll=True)
+    world.records(stranger=None)
     assert len(world.turn(hints=[gone]).cleared) == 1
+    world.records(stranger=WAITING)
     back = world.turn(poll=True)
     assert (back.cleared, list(cards(back.states))) == ([], ["stranger"]), "it is back"
     assert world.turn(poll=True).cleared == []
