@@ -23,6 +23,9 @@ from shared.system.log import Log
 MOST_OPEN = 200
 MOST_KEPT = 500
 READ_EVERY_S = 0.05
+READ_EVERY_WHILE_WAITING_S = 0.5
+"""Once all open commands are older than `FRESH_FOR_S`: a text may wait for an hour."""
+FRESH_FOR_S = 10.0
 TRIED_AGAIN_AFTER_S = 1.0
 LATE_S = 5.0
 """How long after its expiry a command without any answer counts as lost."""
@@ -110,11 +113,16 @@ class PageCommands:
         try:
             with closing(Journal(self._journal, "board")) as journal:
                 while self._read(journal):
-                    time.sleep(READ_EVERY_S)
+                    time.sleep(self._pause_s())
         except Retryable as error:
             self._log.warning("could not follow the commands of pages for now", reason=str(error))
             return False
         return True
+
+    def _pause_s(self) -> float:
+        with self._lock:
+            newest = max((each.since for each in self._open.values()), default=0.0)
+        return READ_EVERY_S if time.time() - newest < FRESH_FOR_S else READ_EVERY_WHILE_WAITING_S
 
     def _read(self, journal: Journal) -> bool:
         """Read the replies to all open commands; False if none is open any more."""

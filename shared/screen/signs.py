@@ -12,15 +12,17 @@ from shared.fleet.version_ranges import matches
 from shared.screen.box import compiled
 from shared.screen.look import PLACEHOLDER, ScreenLook, ScreenReading
 
-PAINT = re.compile(r"[\s❯›●○◯>\u2500-\u259f]")
-"""Characters that change when the same dialog is drawn again: the selected row, line wrapping, frames."""
+FRAME = r"\s\u2500-\u259f"
+PAINT = re.compile(rf"^[{FRAME}]*[❯›●○◯>]?[{FRAME}]*|[{FRAME}]+$", re.MULTILINE)
+"""What changes when the same dialog is drawn again: frames, and the mark of the selected row. Only around rows: inside
+them, a blank or a `>` makes another command."""
 
 
 def fingerprint(reading: ScreenReading) -> str:
     """Identifies the dialog on the screen; empty if there is none."""
     if reading.dialog is None:
         return ""
-    text = f"{reading.dialog.id}\n{PAINT.sub('', reading.dialog_text)}"
+    text = f"{reading.dialog.id}\n{' '.join(PAINT.sub('', reading.dialog_text).split())}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

@@ -57,12 +57,12 @@ def test_work_is_told_when_it_begins_and_ends(fleet: RunningFleet, watcher: Watc
     (*_, works, waits) = wait_for_story(watcher, "worker", "working", "waiting", spawn=spawn)
     assert (works["was"], works["decided_by"], works["rule"]) == ("waiting", "screen", "working")
     assert works["since"] < waits["since"]
-    state = wait_until(
-        lambda: next(
-            (s for s in watcher.documents("agent/worker/state")[-1:] if s["data"]["activity"] == "waiting"), None
-        ),
+    (state,) = wait_until(
+        lambda: [
+            doc["data"] for doc in watcher.documents("agent/worker/state")[-1:] if doc["data"]["activity"] == "waiting"
+        ],
         "the retained state",
-    )[0]["data"]
+    )
     record = wait_until(
         lambda: next((r for r in [fleet.records()["worker"]] if r.activity == "waiting"), None), "the record"
     )

@@ -27,7 +27,7 @@ from shared.fleet import Backend
 from shared.fleet.backend import Dialog
 from shared.runtime.memory import MemoryTable
 from shared.runtime.turn import PendingCommand
-from shared.screen import read_screen
+from shared.screen import ScreenReading, read_screen
 from shared.screen.signs import fingerprint
 from shared.system.tmux import NotTyped, Pane, Tmux
 
@@ -142,6 +142,8 @@ class KeyPresses:
             press = KeyPress(pending.request.id, pane.spawn or "", purpose_of(pending), view.now)
             meant = getattr(pending.command, "fingerprint", None)
             step = begin(press, DeliveryInput(backend, "", reading, view.now), meant)
+            if press.what == "answer" and isinstance(step, DeliveryAct):
+                _must_be_rows(self._keys(pending, press, backend, reading.dialog), reading)
         return self._do(view, agent, pane, pending, press, step, self._keys(pending, press, backend, reading.dialog))
 
     def _keys(self, pending: PendingCommand, press: KeyPress, backend: Backend, dialog: Dialog | None) -> list[str]:
@@ -205,6 +207,14 @@ class KeyPresses:
     def _forget(self, view: SpawnerView, agent: str) -> None:
         self._reached.pop(agent, None)
         view.turn.memory.put(KEY_PRESSES, None, agent)
+
+
+def _must_be_rows(keys: list[str], reading: ScreenReading) -> None:
+    """Raise NotPressed unless the keys are those of a row of the dialog, if there is one."""
+    rows = [key for key, _ in reading.options]
+    if reading.dialog is not None and (len(keys) != 1 or keys[0] not in rows):
+        offers = f"it offers: {', '.join(rows)}" if rows else "only a person at the terminal should answer it"
+        raise NotPressed(f"{reading.dialog.says} has no row {' '.join(keys)!r}; {offers}")
 
 
 def purpose_of(pending: PendingCommand) -> Purpose:

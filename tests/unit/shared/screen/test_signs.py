@@ -289,3 +289,19 @@ def test_a_dialog_whose_upper_end_is_not_on_the_screen_is_told_by_what_is_seen_o
     assert [reading.dialog.id for reading in readings if reading.dialog] == ["permission"] * 2
     assert ["make clean" in reading.dialog_text for reading in readings] == [True, False]
     assert fingerprint(readings[0]) != fingerprint(readings[1])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("rm -rf /tmp/build", "rm -rf / tmp/build"), ("echo x > /etc/a", "echo x /etc/a"), ("a >b", "a >> b")],
+)
+def test_a_blank_or_a_redirection_makes_another_dialog(one: str, other: str) -> None:
+    asked = "Do you allow this? {}\n  1. Yes\n  2. No\n1 or 2 · esc to refuse"
+    readings = [read_screen(shipped()["demo"], asked.format(command)) for command in (one, other)]
+    assert fingerprint(readings[0]) != fingerprint(readings[1])
+
+
+def test_a_dialog_that_is_drawn_again_is_the_same_one() -> None:
+    rows = " Do you want to proceed?\n{}1. Yes\n{}2. No\n\n Esc to cancel · Tab to amend"
+    readings = [read_screen(shipped()["claude"], rows.format(*marks)) for marks in ((" ❯ ", "   "), ("   ", " ❯ "))]
+    assert fingerprint(readings[0]) == fingerprint(readings[1]) != ""

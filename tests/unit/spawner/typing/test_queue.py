@@ -18,6 +18,8 @@ from shared.screen.signs import fingerprint
 from tests.unit.spawner.conftest import MakeWorld
 from tests.unit.spawner.world import SpawnerWorld, box, dialog
 
+CHOICE = f"{'─' * 20}\n? Which colour?\n  1. Red\n  2. Blue\n1 to 2 · esc to cancel"
+
 
 class Terminal:
     """The demo agent's screen: a paste shows in the box, Enter empties it."""
@@ -166,8 +168,8 @@ def test_an_answer_to_a_dialog_goes_before_the_text_that_waits_for_it(world: Spa
 def test_a_row_of_a_choice_is_pressed_for_the_dialog_that_was_shown(world: SpawnerWorld) -> None:
     Terminal(world)
     pane_id = world.tmux.panes["builder"].pane_id
-    world.shows(dialog())
-    shown = fingerprint(read_screen(shipped()["demo"], dialog()))
+    world.shows(CHOICE)
+    shown = fingerprint(read_screen(shipped()["demo"], CHOICE))
     world.turn(Send(agent="builder", id="c1", keys=["2"], fingerprint="another"))
     assert (world.replies["c1"].ok, world.tmux.typed) == (False, [])
     assert "not the one that was meant" in world.replies["c1"].said
@@ -180,6 +182,26 @@ def test_a_row_of_a_choice_is_pressed_for_the_dialog_that_was_shown(world: Spawn
     world.turn(Send(agent="builder", id="c3", keys=["2"], fingerprint=shown), after=1)
     assert "there is no dialog" in world.replies["c3"].said
     assert len(world.tmux.typed) == 1
+
+
+@pytest.mark.parametrize(
+    ("screen", "keys", "said"),
+    [
+        (CHOICE, ["3"], "has no row '3'; it offers: 1, 2"),
+        (CHOICE, ["C-c"], "has no row 'C-c'"),
+        (CHOICE, ["1", "2"], "has no row '1 2'"),
+        (dialog(), ["1"], "only a person at the terminal should answer it"),
+    ],
+)
+def test_nothing_but_a_row_of_a_choice_is_pressed_for_an_answer(
+    world: SpawnerWorld, screen: str, keys: list[str], said: str
+) -> None:
+    Terminal(world)
+    world.shows(screen)
+    shown = fingerprint(read_screen(shipped()["demo"], screen))
+    world.turn(Send(agent="builder", id="c1", keys=keys, fingerprint=shown))
+    assert said in world.replies["c1"].said
+    assert world.tmux.typed == []
 
 
 def test_a_command_that_is_answered_in_one_round_is_left_alone_in_the_next(world: SpawnerWorld) -> None:
