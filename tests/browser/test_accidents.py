@@ -102,3 +102,7 @@ def _dead_board(visit: BoardVisit, fleet: RunningFleet) -> None:
     with killed(fleet, "board"):
         expect(visit.notice("offline")).to_contain_text("This page is offline")
         expect(visit.card("builder")).to_be_visible()
+        visit.open("builder", "transcript")
+        expect(visit.drawer.locator("#tab-body")).to_have_text("the board's server does not answer")
+    expect(visit.drawer.locator("#tab-body")).to_contain_text("no transcripts are known")
+    visit.page.keyboard.press("Escape")

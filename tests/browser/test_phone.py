@@ -1,6 +1,7 @@
 """The page on a phone: one column, the same order, nothing to the side, and the thumb reaches the answer."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -24,7 +25,12 @@ WIDER_THAN_THE_PAGE = """
 
 @pytest.fixture
 def phone(shared_board: VisitedBoard) -> Iterator[BoardVisit]:
-    options = {"is_mobile": True, "has_touch": True, "device_scale_factor": 2, "reduced_motion": "reduce"}
+    options: dict[str, Any] = {
+        "is_mobile": True,
+        "has_touch": True,
+        "device_scale_factor": 2,
+        "reduced_motion": "reduce",
+    }
     with shared_board.visit(viewport=PHONE, **options) as visit:
         yield visit
 

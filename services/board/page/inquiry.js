@@ -3,14 +3,16 @@ import { useEffect, useState } from "preact/hooks";
 import { ask } from "./connection.js";
 import { now } from "./clock.js";
 import { html } from "./html.js";
+import { offline } from "./state.js";
 
 const SOONEST_MS = 1000;   // a lively agent changes many times a second; its history is asked for at most this often
 
 /**
- * Asks `/api/agents/NAME/<what>`, again whenever `version` changes; what was there stays until the new answer is.
+ * Asks `/api/agents/NAME/<what>`, again whenever `version` changes and when the server is back; what was there stays until
+ * the new answer is. `soonest` is for what is rare, and wanted at once.
  * @returns {{data: any, said: string, at: number}} `data` is null until the first answer.
  */
-export function useAnswer(card, what, version) {
+export function useAnswer(card, what, version, soonest = SOONEST_MS) {
   const [answer, setAnswer] = useState({ data: null, said: "", at: 0 });
   useEffect(() => {
     let wanted = true;
@@ -19,12 +21,12 @@ export function useAnswer(card, what, version) {
       if (!wanted) return;
       if (status === 200) setAnswer({ data, said: "", at: now() });
       else setAnswer((before) => ({ ...before, said: data.said ?? "the server has no answer" }));
-    }, answer.at ? Math.max(0, answer.at + SOONEST_MS - now()) : 0);
+    }, answer.at ? Math.max(0, answer.at + soonest - now()) : 0);
     return () => {
       wanted = false;
       clearTimeout(timer);
     };
-  }, [card.agent, what, version]);
+  }, [card.agent, what, version, offline.value === ""]);
   return answer;
 }
 

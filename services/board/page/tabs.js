@@ -33,7 +33,7 @@ export function Evidence({ evidence }) {
 }
 
 export function Comments({ name, card }) {
-  const answer = useAnswer(card, "comments", card.comments);
+  const answer = useAnswer(card, "comments", card.comments, 0);
   useEffect(() => markSeen(card), [card.card, card.notable]);
   return html`<${CommentField} name=${name} card=${card} />
     ${answer.data ? html`<${CommentList} comments=${answer.data.comments} />` : html`<${Missing} answer=${answer} />`}`;
