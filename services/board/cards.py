@@ -83,6 +83,7 @@ def update(context: CardContext, agent: str, memory: CardMemory, now: datetime) 
         limit=holder.limit if holder is not None else None,
         limit_resets=holder.limit_resets if holder is not None else None,
         resumes=record.resumes if record is not None and holder is not None else None,
+        last_words=memory.last_words if record is not None and not record.is_running else "",
         drifts=record.drifts if record is not None else [],
         monitoring=memory.is_monitored,
         stopped_by=memory.stopped_by or None,

@@ -25,7 +25,7 @@ from shared.contract.commands import Comment
 from shared.contract.events.activity import ApprovalNeeded
 from shared.contract.events.board import CardCommented, CardEvent, CardObserved, MonitoringResumed, MonitoringStopped
 from shared.contract.events.drift import DriftEvent, DriftResolved
-from shared.contract.events.lifecycle import AgentDeleted
+from shared.contract.events.lifecycle import AgentDeleted, AgentExited
 from shared.contract.events.loops import LoopEvent
 from shared.contract.states import CardQuestion, CardState
 from shared.fleet.faults import allowed
@@ -71,6 +71,9 @@ class Commentary:
                 question = CardQuestion.model_validate(asked, from_attributes=True)
                 known = turn.memory.find(CARDS, asked.agent) or CardMemory()
                 turn.memory.put(CARDS, replace(known, question=question, asked_by=asked.spawn), asked.agent)
+            case AgentExited(agent=agent, last_words=words):
+                known = turn.memory.find(CARDS, agent) or CardMemory()
+                turn.memory.put(CARDS, replace(known, last_words=words), agent)
             case LoopEvent(loop=name):
                 progress = turn.memory.find(LOOPS, name) or LoopProgress()
                 turn.memory.put(LOOPS, loops.after(progress, received.envelope), name)

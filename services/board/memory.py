@@ -19,6 +19,8 @@ class CardMemory:
     """What the agent asked last …"""
     asked_by: str = ""
     """… and in which session."""
+    last_words: str = ""
+    """The last line on the screen of its last session that ended badly."""
     stopped_by: str = ""
     """Who stopped monitoring it; empty while it is monitored."""
     stopped_at: float = 0.0

@@ -5,6 +5,7 @@ import html
 import json
 import os
 import sys
+import time
 import webbrowser
 
 from pydantic import ValidationError
@@ -22,6 +23,7 @@ from shared.fleet import Fleet
 from shared.system.files import write
 
 BOARD = "board"
+SERVED_WITHIN_S = 5.0
 REDIRECT = """\
 <!doctype html>
 <meta charset="utf-8">
@@ -58,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _enter(fleet: Fleet, options: argparse.Namespace) -> int:
     """Make a link, print it, and open it where there is a browser."""
-    link = new_link(fleet, acts=options.act)
+    link = _link_soon(fleet, acts=options.act)
     if link is None:
         raise MusterError(_why_not(fleet))
     if options.json:
@@ -74,6 +76,16 @@ def _enter(fleet: Fleet, options: argparse.Namespace) -> int:
         if not webbrowser.open(page.as_uri()):
             say("no browser could be started; open the link yourself")
     return 0
+
+
+def _link_soon(fleet: Fleet, *, acts: bool) -> str | None:
+    """A link; right after `up` the page may need a moment."""
+    until = time.monotonic() + SERVED_WITHIN_S
+    while (link := new_link(fleet, acts=acts)) is None and is_up(fleet) and BOARD in fleet.services:
+        if time.monotonic() > until:
+            return None
+        time.sleep(0.1)
+    return link
 
 
 def has_display() -> bool:

@@ -30,6 +30,9 @@ def run(options: argparse.Namespace) -> int:
     print(f"# watch everything\nmosquitto_sub {connection(fleet, 'viewer')} -t '{fleet.space.prefix}/#' -v\n")
     print(f"# drifts only\nmosquitto_sub {connection(fleet, 'viewer')} -t '{root}/agent/+/drift'\n")
     print(f"# see the replies\nmosquitto_sub {connection(fleet, 'operator')} -t '{root}/reply/+'\n")
+    print(
+        f"# what happened, card by card\nmosquitto_sub {connection(fleet, 'viewer')} -t '{root}/board/+/comment' -v\n"
+    )
     agent = next(iter(fleet.declared.agents), "builder")
     payload = shlex.quote(f'{{"agent": "{agent}"}}')
     print(f"# steer\nmosquitto_pub {connection(fleet, 'operator')} -t {root}/command/restart -m {payload}")

@@ -27,7 +27,7 @@ from services.cli.words import Paint, event_line
 from shared.agents.demo.demo_script import tempo
 from shared.client.board_access import new_link
 from shared.client.follow import FollowedDocument, follow
-from shared.contract.commands import Command, PhaseSet, Reply, Stop
+from shared.contract.commands import Command, Explain, PhaseSet, Reply, Stop
 from shared.contract.events.loops import SequenceCompleted
 from shared.contract.ids import new_id
 from shared.errors import MusterError
@@ -88,11 +88,19 @@ def demo_fleet(directory: Path) -> Fleet:
 def ways_to_watch(fleet: Fleet, link: str | None) -> Iterator[str]:
     """Where the fleet can be seen: first the board, if there is one, then the commands for another terminal."""
     if link:
-        yield f"the board, a page that shows every agent and lets you answer it: {link}"
+        yield "the board shows every agent, and lets you answer it. Open it in a browser; the link works once:"
+        yield f"  {link}"
+        yield f"  (another link: export MUSTER_FLEET={fleet.path}; muster board --act)"
     yield "broker and services are up; watch and steer them from another terminal:"
     yield f"  mosquitto_sub {connection(fleet, 'viewer')} -t 'muster/#' -v"
     yield f"  tmux -L {fleet.declared.tmux.socket} attach -t {VICTIM}"
     yield f"  export MUSTER_FLEET={fleet.path}; muster status --watch"
+    yield "Ctrl-C ends the demo, and leaves nothing behind"
+
+
+def _is_question(followed: FollowedDocument) -> bool:
+    """Whether it only answers what a page asked about an agent."""
+    return isinstance(followed.document, Reply) and followed.document.verb == Explain.verb
 
 
 class Demo:
@@ -135,7 +143,8 @@ class Demo:
         """All that happens, printed as it comes."""
         paint = Paint(sys.stdout)
         for followed in follow(self.fleet, since=0.0, seconds=limit):
-            print(event_line(followed.host, followed.row, followed.document, paint), flush=True)
+            if not _is_question(followed):
+                print(event_line(followed.host, followed.row, followed.document, paint), flush=True)
             yield followed
 
     def _kill(self) -> None:

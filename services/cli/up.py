@@ -39,6 +39,8 @@ def run(options: argparse.Namespace) -> int:
         bring_up(fleet)
         write(fleet.home / "fleet.schema.json", render(schema()))  # of this version, for editors
         say(f"up: {', '.join(programs(fleet))} (logs in {fleet.home / 'logs'})")
+        if "board" in fleet.services:
+            say("see your agents in the browser with: muster board")
         if read_presence(fleet, 1.0) is None:
             say(f"but no broker answers at {', '.join(map(str, endpoints_of(fleet)))}: the services go on by polling")
             return exit_codes.NOT_ALL_UP

@@ -461,7 +461,7 @@ class Comment(Command):
     owner = "board"
 
     agent: Id = Field(description="The agent's name.", examples=["builder"])
-    text: str = Field(min_length=1, max_length=4000, description="What is said.", examples=["stop"])
+    text: str = Field(max_length=4000, description="What is said; not blank.", examples=["stop"])
 
     @field_validator("text")
     @classmethod

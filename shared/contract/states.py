@@ -164,6 +164,7 @@ class CardState(Data):
     limit: str | None = None
     limit_resets: AwareDatetime | None = None
     resumes: AwareDatetime | None = None
+    last_words: str = Field(default="", description="The last line on its screen, if its program ended badly.")
     drifts: list[str] = Field(default=[], description="The kinds of drift that are open.")
     monitoring: bool = Field(default=True, description="False: a person has stopped monitoring it.")
     stopped_by: str | None = Field(default=None, description="Who stopped monitoring it.")
