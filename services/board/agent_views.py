@@ -3,12 +3,13 @@
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from shlex import quote
 from typing import Any
 
 from registry import AgentRecord
+from services.board.cards import loop_of
 from services.board.documents import comment_document
 from services.board.memory import COMMENTS
 from services.board.page_commands import PageCommands
@@ -16,15 +17,21 @@ from shared.agents.transcript import READERS, TranscriptEntry
 from shared.client.transcript_place import TranscriptPlace
 from shared.contract.commands import Explain
 from shared.contract.events.board import CardObserved
-from shared.contract.topics import AGENT_ACTIVITY, AGENT_DRIFT, AGENT_LIFECYCLE, CARD_COMMENT, MalformedDocument, locate
+from shared.contract.topics import (
+    AGENT_ACTIVITY,
+    AGENT_DRIFT,
+    AGENT_LIFECYCLE,
+    CARD_COMMENT,
+    LOOP_EVENT,
+    MalformedDocument,
+    locate,
+)
 from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.messaging.journal import Journal, JournalEntry
 from shared.runtime.memory import Memory
 
 TIMELINE = (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_ACTIVITY, CARD_COMMENT)
-OWN_FAMILIES = frozenset(row.family for row in TIMELINE if row is not CARD_COMMENT)
-"""Events that are in the timeline themselves: a comment on one of them would be the same line again."""
 MOST_ENTRIES = 300
 SCANNED_PER_SERVICE = 20_000
 """How many of a service's newest events are looked through for those of one agent."""
@@ -69,10 +76,14 @@ class AgentViews:
 
     def _timeline(self, fleet: Fleet, agent: str) -> list[dict[str, Any]]:
         """The newest events of an agent, newest first."""
-        topics = [row.name(fleet.space, **{row.ids[0]: agent}) for row in TIMELINE]
+        loop = loop_of(fleet, agent)
+        rows = (*TIMELINE, LOOP_EVENT) if loop is not None else TIMELINE
+        topics = [row.name(fleet.space, **{row.ids[0]: str(loop) if row is LOOP_EVENT else agent}) for row in rows]
         with closing(Journal(fleet.journal, "board")) as journal:
             entries = journal.newest_on(topics, MOST_ENTRIES, SCANNED_PER_SERVICE)
-        return [shown for entry in entries if (shown := _shown(entry, fleet.space.prefix)) is not None]
+        # A comment on an event that is in the timeline itself would be the same line again.
+        told = frozenset(row.family for row in rows if row is not CARD_COMMENT)
+        return [shown for entry in entries if (shown := _shown(entry, fleet.space.prefix, told)) is not None]
 
     def _evidence(self, agent: str) -> dict[str, Any]:
         """What `muster explain` says."""
@@ -85,7 +96,7 @@ class AgentViews:
         return {"said": "" if reply.ok else reply.said, "found": reply.result if reply.ok else None}
 
 
-def _shown(entry: JournalEntry, prefix: str) -> dict[str, Any] | None:
+def _shown(entry: JournalEntry, prefix: str, told: Collection[str]) -> dict[str, Any] | None:
     located = locate(entry.topic, prefix)
     if located is None:
         return None
@@ -94,7 +105,7 @@ def _shown(entry: JournalEntry, prefix: str) -> dict[str, Any] | None:
     except MalformedDocument:
         return None
     event = envelope.data
-    if isinstance(event, CardObserved) and event.about.partition(".")[0] in OWN_FAMILIES:
+    if isinstance(event, CardObserved) and event.about.partition(".")[0] in told:
         return None
     return {
         "time": envelope.time.isoformat(),

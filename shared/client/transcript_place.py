@@ -22,6 +22,8 @@ class TranscriptPlace:
     workspace: Path
     conversation: str | None = None
     """None: the newest of the workspace."""
+    recorded: Path | None = None
+    """The file of that conversation, if the record names one that is there: its program may have a home of its own."""
 
     @classmethod
     def of(cls, fleet: Fleet, agent: str, record: AgentRecord | None) -> "TranscriptPlace":
@@ -33,10 +35,13 @@ class TranscriptPlace:
             raise MusterError(f"{agent} runs {name}, which the fleet file does not know any more")
         env = variables_of(fleet, agent, backend, os.environ) if declared else dict(os.environ)
         workspace = Path(record.workspace) if record else fleet.resolve(fleet.agents[agent].dir)
-        known = record.conversation if record else None
-        reader = READERS.get(backend.transcript or "")
+        known, form = record.conversation if record else None, backend.transcript or name
+        recorded = Path(record.transcript) if record and record.transcript else None
+        if known is not None and recorded is not None and recorded.is_file():
+            return cls(agent, form, env, workspace, known, recorded)
+        reader = READERS.get(form)
         is_there = known is not None and reader is not None and reader.locate(env, workspace, known) is not None
-        return cls(agent, backend.transcript or name, env, workspace, known if is_there else None)
+        return cls(agent, form, env, workspace, known if is_there else None)
 
     def find(self, wanted: str | None = None) -> tuple[Path, str]:
         """The file and the conversation in it. Raises a sentence about what was looked for."""
@@ -46,7 +51,8 @@ class TranscriptPlace:
                 f"{self.agent} runs {self.format}, of which no transcripts are known; known: {', '.join(READERS)}"
             )
         wanted = wanted or self.conversation
-        path = reader.locate(self.env, self.workspace, wanted)
+        is_recorded = self.recorded is not None and wanted == self.conversation
+        path = self.recorded if is_recorded else reader.locate(self.env, self.workspace, wanted)
         conversation = wanted or (reader.conversation_in(path, self.workspace) if path else None)
         if path is None or conversation is None:
             what = f"conversation {wanted!r}" if wanted else f"conversation in {self.workspace}"

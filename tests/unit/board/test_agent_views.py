@@ -99,11 +99,11 @@ def test_the_timeline_is_newest_first_from_all_services(asked: Asked) -> None:
     world.turns.now = START + timedelta(seconds=10)
     world.says("hello")
     entries = asked.about("timeline")["entries"]
-    assert [entry["family"] for entry in entries] == ["comment", "activity", "drift", "lifecycle"]
-    assert [entry["kind"] for entry in entries] == ["said", "waiting", "missing", "gave_up"]
-    assert [entry["tone"] for entry in entries] == ["neutral", "neutral", "bad", "bad"]
+    assert [entry["family"] for entry in entries] == ["comment", "loop", "activity", "drift", "lifecycle"]
+    assert [entry["kind"] for entry in entries] == ["said", "remote_reachable", "waiting", "missing", "gave_up"]
+    assert [entry["tone"] for entry in entries] == ["neutral", "good", "neutral", "bad", "bad"]
     assert entries[0]["text"] == "ada: hello"
-    assert entries[1]["time"] == (START + timedelta(seconds=3)).isoformat()
+    assert entries[2]["time"] == (START + timedelta(seconds=3)).isoformat()
 
 
 def test_the_timeline_is_bounded(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,9 +125,9 @@ def test_what_can_not_be_read_is_left_out(asked: Asked) -> None:
 
 
 def test_a_comment_has_the_tone_of_what_it_is_about(asked: Asked) -> None:
-    told = {"loop": "main", "role": "build", "agent": "builder", "phase": "design", "number": 1, "reason": "it is gone"}
+    told = {"loop": "main", "role": "build", "agent": "mover", "phase": "design", "number": 1, "reason": "it is gone"}
     asked.world.turn(events=[KickoffFailed.model_validate(told)])
-    (comment,) = [entry for entry in asked.about("timeline")["entries"] if entry["family"] == "comment"]
+    (comment,) = [entry for entry in asked.about("timeline", "mover")["entries"] if entry["family"] == "comment"]
     assert comment["tone"] == "bad"
     assert CardCommented.tone.value == "neutral"
 
@@ -247,7 +247,7 @@ def test_a_transcript_that_goes_away_is_no_fault(
     [
         ("builder", RUNS, "claude has no conversation in /work for builder"),
         ("builder", None, "claude has no conversation in"),
-        ("mover", None, "no transcripts are known"),
+        ("mover", None, "demo has no conversation in"),
         ("stranger", RUNS.model_copy(update={"backend": "gone"}), "stranger runs gone, which the fleet file does not"),
         ("builder", RUNS.model_copy(update={"backend": "gone"}), "no conversation in /work for builder"),
     ],

@@ -41,7 +41,7 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "backends": {kind: {"binary": kind, "transcript": kind} for kind in kinds},
         "agents": {
             **{f"a-{kind}": {"backend": kind, "dir": "/srv/app/ws", "env": {"HOME": str(tmp_path)}} for kind in kinds},
-            "demo": {"dir": "/srv/app/ws"},
+            "other": {"dir": "/srv/app/ws", "backend": "aider"},
         },
     }
     path = tmp_path / "fleet.yaml"
@@ -112,7 +112,10 @@ def test_a_conversation_can_be_chosen_and_cut_to_its_last_turns(
     ("words", "says"),
     [
         (["a-cladue"], "there is no agent 'a-cladue'; did you mean 'a-claude'? there are: a-claude, a-codex"),
-        (["demo"], "demo runs demo, of which no transcripts are known; known: claude, codex, gemini, opencode"),
+        (
+            ["other"],
+            "other runs aider, of which no transcripts are known; known: claude, codex, demo, gemini",
+        ),
         (["a-claude"], "claude has no conversation in /srv/app/ws for a-claude: it begins with the first prompt"),
         (["a-codex", "--conversation", "x\x1b[2J"], "codex has no conversation 'x\\x1b[2J' for a-codex"),
     ],

@@ -14,7 +14,7 @@ from tests.fakes.records import make_record
 @pytest.fixture
 def fleet(tmp_path: Path) -> Fleet:
     env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
-    agents = {"builder": {"backend": "claude", "dir": "work", "env": env}, "plain": {"backend": "demo"}}
+    agents = {"builder": {"backend": "claude", "dir": "work", "env": env}, "plain": {"backend": "aider"}}
     return WrittenFleet(tmp_path, agents).file.fleet
 
 
@@ -53,3 +53,16 @@ def test_what_can_not_be_found_is_a_sentence(fleet: Fleet) -> None:
         TranscriptPlace.of(fleet, "stranger", make_record(backend="gone"))
     with pytest.raises(MusterError, match="it begins with the first prompt"):
         TranscriptPlace.of(fleet, "stranger", make_record(backend="claude", workspace="/never/was")).find()
+
+
+def test_the_recorded_file_counts_wherever_it_is(fleet: Fleet, tmp_path: Path) -> None:
+    """A program that a wrapper gives another home keeps its conversations there."""
+    kept(tmp_path, "/elsewhere", "c2")
+    path = tmp_path / "wrapped" / "c1.jsonl"
+    path.parent.mkdir()
+    path.write_text("{}\n")
+    record = make_record(backend="claude", workspace="/elsewhere", conversation="c1", transcript=str(path))
+    assert TranscriptPlace.of(fleet, "builder", record).find() == (path, "c1")
+    assert TranscriptPlace.of(fleet, "builder", record).find("c2")[1] == "c2"
+    path.unlink()
+    assert TranscriptPlace.of(fleet, "builder", record).find()[1] == "c2"
