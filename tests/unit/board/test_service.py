@@ -15,7 +15,7 @@ from shared.contract.commands import Comment
 from shared.contract.events.activity import ApprovalNeeded, LimitHit, StatusChanged
 from shared.contract.events.board import CardObserved, MonitoringResumed, MonitoringStopped
 from shared.contract.events.drift import DriftEvent, DriftResolved, Moved, SessionMissing, WrongBackend
-from shared.contract.events.lifecycle import AgentDeleted, AgentGaveUp
+from shared.contract.events.lifecycle import AgentDeleted, AgentExited, AgentGaveUp
 from shared.contract.events.loops import PhaseAdvanced, PhaseDone
 from shared.contract.services import entry_of
 from shared.contract.states import Activity, AnswerOption, CardColumn, Presence, ServiceState, Status
@@ -151,6 +151,16 @@ def test_what_is_remembered_of_an_agent_that_is_gone_is_forgotten_after_a_while(
     assert CARDS.key("early") not in world.turns.memory
     assert COMMENTS.key("early") not in world.turns.memory
     assert CARDS.key("builder") in world.turns.memory
+
+
+def test_the_last_words_of_an_agent_that_ended_are_on_its_card_until_it_runs_again(world: BoardWorld) -> None:
+    begun(world)
+    world.turn(events=[AgentExited(agent="builder", spawn="s1", exit_status=1, last_words="no space left on device")])
+    assert world.shown["builder"].last_words == "", "it runs, by its record"
+    world.turn(hints=[world.state("builder", make_record(Status.GAVE_UP, reason="it died 6 times"))])
+    assert world.shown["builder"].last_words == "no space left on device"
+    world.turn(hints=[world.state("builder", make_record(spawn="s2"))])
+    assert world.shown["builder"].last_words == ""
 
 
 def test_a_branch_is_on_the_card(world: BoardWorld, tmp_path: Path) -> None:
