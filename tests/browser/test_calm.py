@@ -18,7 +18,8 @@ WATCH_THE_MOVE = """
 () => {
   Object.assign(window, { cut: [], moved: new Set(), places: new Set() });
   const style = (element) => getComputedStyle(element);
-  const cuts = (element) => element && (/hidden|auto|scroll/.test(style(element).overflow) || cuts(element.parentElement));
+  const cutsItself = (element) => /hidden|auto|scroll/.test(style(element).overflow);
+  const cuts = (element) => element && (cutsItself(element) || cuts(element.parentElement));
   const look = () => {
     const area = document.querySelector(".columns");
     for (const element of [area, ...area.querySelectorAll("*")]) {

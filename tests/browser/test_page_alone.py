@@ -41,3 +41,51 @@ def test_comments_that_are_counted_anew_are_unread(browser: Browser, served: Ser
         page = context.new_page()
         served.open(page)
         expect(page.locator("[data-card=builder] .unread")).to_have_text("3")
+
+
+FLEET = {
+    "name": "shop",
+    "host": "box",
+    "broker": {"up": False, "said": "down: services go on by polling"},
+    "services": [
+        {"name": "supervisor", "status": "online", "said": ""},
+        {"name": "monitor", "status": "down", "said": ""},
+    ],
+    "tmux": {"up": True, "said": ""},
+    "faults": [],
+}
+
+
+def test_a_page_that_is_offline_claims_nothing_and_offers_nothing(browser: Browser, served: ServedPage) -> None:
+    served.source.feed.put_fleet(FLEET)
+    with browser.new_context() as context:
+        page = context.new_page()
+        served.open(page)
+        notices, approve = page.locator("[data-notice]"), page.locator("[data-question] [data-action=approve]")
+        expect(page.locator("[data-notice=service]")).to_have_text("monitor: down")
+        expect(page.locator("[data-notice=broker]")).to_be_visible()
+        expect(approve).to_be_enabled()
+        page.goto(f"{page.url}#/agent/builder/screen")
+        served.server.stop()
+        expect(page.locator("[data-notice=offline]")).to_contain_text("This page is offline")
+        expect(notices).to_have_count(1)
+        expect(page.locator(".health .dot:not([data-state=unknown])")).to_have_count(0)
+        expect(page.locator(".health")).to_have_text("brokerservices")
+        expect(approve).to_be_disabled()
+        expect(page.locator("[data-drawer] footer button")).to_have_count(4)
+        expect(page.locator("[data-drawer] footer button:enabled")).to_have_count(0)
+        assert page.locator("[data-question]").evaluate("panel => getComputedStyle(panel).opacity") != "1"
+
+        served.start()
+        expect(page.locator("[data-notice=offline]")).to_have_count(0)
+        expect(approve).to_be_enabled()
+        expect(page.locator("[data-drawer] footer button:enabled")).to_have_count(4)
+
+
+def test_a_fleet_that_is_down_is_one_sentence(browser: Browser, served: ServedPage) -> None:
+    down = [{"name": name, "status": "down", "said": "start it with: muster up"} for name in ("supervisor", "monitor")]
+    served.source.feed.put_fleet({**FLEET, "services": down})
+    with browser.new_context() as context:
+        page = context.new_page()
+        served.open(page)
+        expect(page.locator("[data-notice]")).to_have_text(["The fleet is down: start it with muster up."])

@@ -5,6 +5,7 @@ import { TextField } from "./field.js";
 import { html } from "./html.js";
 import { Keycap } from "./keycap.js";
 import { Outcome } from "./outcome.js";
+import { offline } from "./state.js";
 import { shortened } from "./words.js";
 
 const LABELS = { interrupt: "Interrupt", restart: "Restart", stop: "Stop", resume: "Resume", spawn: "Start" };
@@ -25,7 +26,7 @@ export function Actions({ name, card }) {
     send(place, LABELS[verb], { verb, agent: card.agent });
   };
   const buttons = verbsFor(card).map((verb) => html`
-    <button key=${verb} data-action=${verb} aria-label=${`${LABELS[verb]} ${name}`} onClick=${() => act(verb)}>${LABELS[verb]}</button>`);
+    <button key=${verb} data-action=${verb} disabled=${offline.value !== ""} aria-label=${`${LABELS[verb]} ${name}`} onClick=${() => act(verb)}>${LABELS[verb]}</button>`);
   return html`<footer class="actions">
     ${card.status === "running" && html`<${SendField} name=${name} card=${card} place=${place} />`}
     <div class="row">
@@ -39,7 +40,7 @@ function AskOnce({ verb, name, yes, no }) {
   const keep = useRef();
   useEffect(() => keep.current.focus(), []);
   return html`<span class="ask">${LABELS[verb]} ${name}?</span>
-    <button class="danger" data-action=${`${verb}-confirm`} onClick=${yes}>${LABELS[verb]}</button>
+    <button class="danger" data-action=${`${verb}-confirm`} disabled=${offline.value !== ""} onClick=${yes}>${LABELS[verb]}</button>
     <button ref=${keep} data-action="keep" onClick=${no}>Keep</button>`;
 }
 
@@ -48,6 +49,6 @@ function SendField({ name, card, place }) {
   const submit = (text) => send(place, `“${shortened(text, 40)}”`, { verb: "send", agent: card.agent, text, when: idle ? "idle" : "now" });
   return html`<${TextField} name="send" hint="Send a text…" label=${`Send a text to ${name}`} onSubmit=${submit}>${(sendNow) => html`
     <label class="when"><input type="checkbox" name="idle" checked=${idle} onChange=${() => setIdle(!idle)} />when idle</label>
-    <button data-action="send" aria-label=${`Send to ${name}`} onClick=${sendNow}>Send<${Keycap}>s</${Keycap}></button>`}
+    <button data-action="send" disabled=${offline.value !== ""} aria-label=${`Send to ${name}`} onClick=${sendNow}>Send<${Keycap}>s</${Keycap}></button>`}
   </${TextField}>`;
 }

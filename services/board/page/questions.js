@@ -6,7 +6,7 @@ import { html } from "./html.js";
 import { Keycap } from "./keycap.js";
 import { questionKey, strip } from "./placement.js";
 import { address } from "./route.js";
-import { agents } from "./state.js";
+import { agents, offline } from "./state.js";
 import { dotted, span } from "./words.js";
 
 const ARM_MS = 400;   // a panel that has just arrived can't be answered by a click or key meant for something else
@@ -49,7 +49,7 @@ const goneWord = (outcome) => outcome?.state === "done" ? "answered" : "gone";
 
 /** The buttons of a question; after a click, what became of it, in the same room. */
 export function Answers({ name, question, gone = false, withOpen = false, allOptions = false }) {
-  const armed = useArmed(question.fingerprint);
+  const armed = useArmed(question.fingerprint) && !offline.value;
   const place = questionKey(name, question);
   const outcome = outcomes.value.get(place);
   const busy = Boolean(outcome) || gone;

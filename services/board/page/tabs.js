@@ -8,6 +8,7 @@ import { html } from "./html.js";
 import { Missing, useAnswer } from "./inquiry.js";
 import { Keycap } from "./keycap.js";
 import { Outcome } from "./outcome.js";
+import { offline } from "./state.js";
 import { markSeen } from "./unread.js";
 import { clockTime, dotted } from "./words.js";
 
@@ -59,8 +60,8 @@ function CommentField({ name, card }) {
   const say = (label, text) => send(place, label, { verb: "comment", agent: card.agent, text });
   const [word, label] = card.monitoring ? ["stop", "Stop monitoring"] : ["resume", "Resume monitoring"];
   return html`<${TextField} name="comment" hint="Comment on this card…" label=${`Comment on ${name}`} onSubmit=${(text) => say("Comment", text)}>
-      ${(commentNow) => html`<button data-action="comment" onClick=${commentNow}>Comment<${Keycap}>c</${Keycap}></button>
-        <button data-action=${`${word}-monitoring`} onClick=${() => say(label, word)}>${label}</button>`}
+      ${(commentNow) => html`<button data-action="comment" disabled=${offline.value !== ""} onClick=${commentNow}>Comment<${Keycap}>c</${Keycap}></button>
+        <button data-action=${`${word}-monitoring`} disabled=${offline.value !== ""} onClick=${() => say(label, word)}>${label}</button>`}
     </${TextField}>
     <${Outcome} outcome=${outcomes.value.get(place)} />`;
 }
