@@ -138,7 +138,7 @@ function CommentCount({ card }) {
 }
 
 function ScreenTab({ name, card, evidence }) {
-  return html`<${Screen} agent=${card.agent} />
+  return html`<${Screen} agent=${card.agent} lastWords=${card.last_words} />
     ${card.question && html`<div class="drawer-question" data-status="needs_you" data-drawer-question=${name}>
       <pre class="dialog-text">${card.question.dialog}</pre><${Answers} name=${name} question=${card.question} allOptions=${true} />
     </div>`}

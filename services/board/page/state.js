@@ -112,8 +112,8 @@ function count() {
 export function matches(name, words) {
   if (!words.length) return true;
   const { card, line } = agents.get(name);
-  const { role, loop, headline, reason, backend, model, branch, account, question } = card.peek();
-  const text = [name, role, loop, headline, reason, backend, model, branch, account, question?.dialog, line.peek()]
+  const { role, loop, headline, reason, backend, model, branch, account, question, last_words: lastWords } = card.peek();
+  const text = [name, role, loop, headline, reason, backend, model, branch, account, question?.dialog, line.peek(), lastWords]
     .join("\n").toLowerCase();
   return words.every((word) => text.includes(word));
 }
