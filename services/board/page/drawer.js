@@ -143,10 +143,10 @@ function CommentCount({ card }) {
 }
 
 function ScreenTab({ name, card, evidence }) {
-  return html`<${Screen} agent=${card.agent} lastWords=${card.last_words} />
-    ${card.question && html`<div class="drawer-question" data-status="needs_you" data-drawer-question=${name}>
+  return html`${card.question && html`<div class="drawer-question" data-status="needs_you" data-drawer-question=${name}>
       <pre class="dialog-text">${card.question.dialog}</pre><${Answers} name=${name} question=${card.question} allOptions=${true} />
     </div>`}
+    <${Screen} agent=${card.agent} lastWords=${card.last_words} />
     <${EvidenceRows} answer=${evidence} short=${true} />`;
 }
 
