@@ -13,7 +13,7 @@ import { Notices, linkSaid } from "./notices.js";
 import { placed } from "./placement.js";
 import { Strip } from "./questions.js";
 import { followAddress, takeToken } from "./route.js";
-import { counts, fleet, gate, offline } from "./state.js";
+import { counts, fleet, gate, locked, offline } from "./state.js";
 import { Top } from "./top.js";
 
 const LINK_SAID_MS = 10_000;
@@ -38,6 +38,7 @@ effect(() => {
 });
 
 effect(() => { document.documentElement.dataset.offline = offline.value !== ""; });
+effect(() => { document.documentElement.dataset.locked = locked.value; });
 
 followAddress(enter);
 listenToKeys();
