@@ -3,7 +3,7 @@ import { useArmed } from "./arming.js";
 import { html } from "./html.js";
 import { locked, offline } from "./state.js";
 
-const ARM_MS = 600;   // longer than a double click
+export const ARM_MS = 600;   // longer than a double click
 const LOCKED = "this page only looks: unlock to act";
 
 export function ActButton({ ready = true, title, children, ...rest }) {

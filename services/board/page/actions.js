@@ -1,6 +1,7 @@
 // The row of actions in the drawer, and the line that says what became of the last one.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ActButton, FreshButton, LockedWord } from "./act.js";
+import { ARM_MS, ActButton, FreshButton, LockedWord } from "./act.js";
+import { useArmed } from "./arming.js";
 import { latestOutcome, send } from "./commands.js";
 import { TextField } from "./field.js";
 import { html } from "./html.js";
@@ -43,10 +44,11 @@ export function Actions({ name, card }) {
 
 function AskOnce({ verb, name, yes, no }) {
   const keep = useRef();
+  const armed = useArmed(verb, ARM_MS);   // not disabled until then, since it takes the focus
   useEffect(() => keep.current.focus(), []);
   return html`<span class="ask">${LABELS[verb]} ${name}?</span>
     <${FreshButton} class="danger" data-action=${`${verb}-confirm`} onClick=${yes}>${LABELS[verb]}</${FreshButton}>
-    <button ref=${keep} data-action="keep" onClick=${no}>Cancel</button>`;
+    <button ref=${keep} data-action="keep" onClick=${() => armed && no()}>Cancel</button>`;
 }
 
 function SendField({ name, card, place }) {
