@@ -1,11 +1,13 @@
 """One browser and one fleet for all tests of a process. Each test has agents of its own in it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
+from tests.browser.served_page import ServedPage
 from tests.browser.visits import BoardVisit, VisitedBoard
 from tests.fixtures.chromium import chromium
 from tests.fixtures.fleet import RunningFleet
@@ -49,3 +51,11 @@ def board(shared_board: VisitedBoard) -> Iterator[BoardVisit]:
     """A page that may act."""
     with shared_board.visit() as visit:
         yield visit
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[ServedPage]:
+    """A page whose service only the test moves."""
+    made = ServedPage(tmp_path)
+    yield made
+    made.server.stop()

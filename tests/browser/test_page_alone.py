@@ -1,56 +1,10 @@
 """The page with a service behind it that only a test moves: what it says when it can't know."""
 
-import io
-from collections.abc import Iterator
-from pathlib import Path
+from playwright.sync_api import Browser, expect
 
-import pytest
-from playwright.sync_api import Browser, Page, expect
-
-from services.board.__main__ import PAGE
 from services.board.documents import card_document
-from services.board.web.server import BoardServer
-from shared.client.board_access import BoardAccess
-from shared.contract.states import CardColumn, CardQuestion, CardState
-from shared.system.log import Log
-from tests.fakes.fleets import WrittenFleet
-from tests.fakes.pages import FakePageSource
-from tests.fakes.records import START
-
-ASKS = CardState(
-    card="builder",
-    agent="builder",
-    column=CardColumn.NEEDS_YOU,
-    since=START,
-    headline="Asks a person",
-    backend="demo",
-    status="running",
-    question=CardQuestion(since=START, reason="it asks", dialog="Allow?", fingerprint="f1", can=["approve", "deny"]),
-)
-
-
-class ServedPage:
-    """The real page, and a service behind it that answers nothing."""
-
-    def __init__(self, directory: Path) -> None:
-        self.fleet = WrittenFleet(directory, {"builder": {}}).file.fleet
-        self.start()
-
-    def start(self) -> None:
-        self.source = FakePageSource()
-        self.source.feed.put_cards({"builder": card_document(ASKS)})
-        self.server = BoardServer(self.fleet, self.source, PAGE, Log("board", io.StringIO()))
-        self.port = self.server.start()
-
-    def open(self, page: Page) -> None:
-        page.goto(f"http://127.0.0.1:{self.port}/#{BoardAccess(self.fleet.home).make_link(acts=True)}")
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[ServedPage]:
-    made = ServedPage(tmp_path)
-    yield made
-    made.server.stop()
+from shared.contract.states import CardColumn
+from tests.browser.served_page import ASKS, ServedPage
 
 
 def test_a_board_that_was_started_anew_leaves_no_question_stuck(browser: Browser, served: ServedPage) -> None:
@@ -87,3 +41,51 @@ def test_comments_that_are_counted_anew_are_unread(browser: Browser, served: Ser
         page = context.new_page()
         served.open(page)
         expect(page.locator("[data-card=builder] .unread")).to_have_text("3")
+
+
+FLEET = {
+    "name": "shop",
+    "host": "box",
+    "broker": {"up": False, "said": "down: services go on by polling"},
+    "services": [
+        {"name": "supervisor", "status": "online", "said": ""},
+        {"name": "monitor", "status": "down", "said": ""},
+    ],
+    "tmux": {"up": True, "said": ""},
+    "faults": [],
+}
+
+
+def test_a_page_that_is_offline_claims_nothing_and_offers_nothing(browser: Browser, served: ServedPage) -> None:
+    served.source.feed.put_fleet(FLEET)
+    with browser.new_context() as context:
+        page = context.new_page()
+        served.open(page)
+        notices, approve = page.locator("[data-notice]"), page.locator("[data-question] [data-action=approve]")
+        expect(page.locator("[data-notice=service]")).to_have_text("monitor: down")
+        expect(page.locator("[data-notice=broker]")).to_be_visible()
+        expect(approve).to_be_enabled()
+        page.goto(f"{page.url}#/agent/builder/screen")
+        served.server.stop()
+        expect(page.locator("[data-notice=offline]")).to_contain_text("This page is offline")
+        expect(notices).to_have_count(1)
+        expect(page.locator(".health .dot:not([data-state=unknown])")).to_have_count(0)
+        expect(page.locator(".health")).to_have_text("brokerservices")
+        expect(approve).to_be_disabled()
+        expect(page.locator("[data-drawer] footer button")).to_have_count(4)
+        expect(page.locator("[data-drawer] footer button:enabled")).to_have_count(0)
+        assert page.locator("[data-question]").evaluate("panel => getComputedStyle(panel).opacity") != "1"
+
+        served.start()
+        expect(page.locator("[data-notice=offline]")).to_have_count(0)
+        expect(approve).to_be_enabled()
+        expect(page.locator("[data-drawer] footer button:enabled")).to_have_count(4)
+
+
+def test_a_fleet_that_is_down_is_one_sentence(browser: Browser, served: ServedPage) -> None:
+    down = [{"name": name, "status": "down", "said": "start it with: muster up"} for name in ("supervisor", "monitor")]
+    served.source.feed.put_fleet({**FLEET, "services": down})
+    with browser.new_context() as context:
+        page = context.new_page()
+        served.open(page)
+        expect(page.locator("[data-notice]")).to_have_text(["The fleet is down: start it with muster up."])

@@ -68,7 +68,7 @@ class FakePageSource:
         return {what: [HOSTILE]} if agent == "builder" else None
 
     def day(self) -> dict[str, Any]:
-        return {"start": 0, "bucket_s": 120, "agents": {"builder": "w"}}
+        return {"start": 0, "bucket_s": 120, "columns": "ntlwisdx", "agents": {"builder": "w"}}
 
     def screen(self, agent: str) -> dict[str, Any]:
         self.asked_screens += 1

@@ -1,5 +1,7 @@
 // The row of actions in the drawer, and the line that says what became of the last one.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { ARM_MS, ActButton, FreshButton, LockedWord } from "./act.js";
+import { useArmed } from "./arming.js";
 import { latestOutcome, send } from "./commands.js";
 import { TextField } from "./field.js";
 import { html } from "./html.js";
@@ -10,9 +12,13 @@ import { shortened } from "./words.js";
 const LABELS = { interrupt: "Interrupt", restart: "Restart", stop: "Stop", resume: "Resume", spawn: "Start" };
 const ASKED_TWICE = new Set(["stop", "restart"]);
 
+/** A side service reads no prompts: nothing is sent to it, and it has no turn that could be interrupted. */
+const listens = ({ status, backend }) => status === "running" && backend !== "service";
+
 /** What can be done with an agent as it is. */
-function verbsFor({ status }) {
-  if (status === "running") return ["interrupt", "restart", "stop"];
+function verbsFor(card) {
+  const { status } = card;
+  if (status === "running") return listens(card) ? ["interrupt", "restart", "stop"] : ["restart", "stop"];
   return status === "not_started" ? ["spawn"] : ["resume", "spawn"];
 }
 
@@ -25,11 +31,12 @@ export function Actions({ name, card }) {
     send(place, LABELS[verb], { verb, agent: card.agent });
   };
   const buttons = verbsFor(card).map((verb) => html`
-    <button key=${verb} data-action=${verb} aria-label=${`${LABELS[verb]} ${name}`} onClick=${() => act(verb)}>${LABELS[verb]}</button>`);
+    <${FreshButton} key=${verb} data-action=${verb} aria-label=${`${LABELS[verb]} ${name}`} onClick=${() => act(verb)}>${LABELS[verb]}</${FreshButton}>`);
   return html`<footer class="actions">
-    ${card.status === "running" && html`<${SendField} name=${name} card=${card} place=${place} />`}
+    ${listens(card) && html`<${SendField} name=${name} card=${card} place=${place} />`}
     <div class="row">
       ${asked ? html`<${AskOnce} verb=${asked} name=${name} yes=${() => act(asked)} no=${() => setAsked(null)} />` : buttons}
+      <${LockedWord} />
     </div>
     <${Outcome} outcome=${latestOutcome(card.agent)} />
   </footer>`;
@@ -37,10 +44,11 @@ export function Actions({ name, card }) {
 
 function AskOnce({ verb, name, yes, no }) {
   const keep = useRef();
+  const armed = useArmed(verb, ARM_MS);   // not disabled until then, since it takes the focus
   useEffect(() => keep.current.focus(), []);
   return html`<span class="ask">${LABELS[verb]} ${name}?</span>
-    <button class="danger" data-action=${`${verb}-confirm`} onClick=${yes}>${LABELS[verb]}</button>
-    <button ref=${keep} data-action="keep" onClick=${no}>Keep</button>`;
+    <${FreshButton} class="danger" data-action=${`${verb}-confirm`} onClick=${yes}>${LABELS[verb]}</${FreshButton}>
+    <button ref=${keep} data-action="keep" onClick=${() => armed && no()}>Cancel</button>`;
 }
 
 function SendField({ name, card, place }) {
@@ -48,6 +56,6 @@ function SendField({ name, card, place }) {
   const submit = (text) => send(place, `“${shortened(text, 40)}”`, { verb: "send", agent: card.agent, text, when: idle ? "idle" : "now" });
   return html`<${TextField} name="send" hint="Send a text…" label=${`Send a text to ${name}`} onSubmit=${submit}>${(sendNow) => html`
     <label class="when"><input type="checkbox" name="idle" checked=${idle} onChange=${() => setIdle(!idle)} />when idle</label>
-    <button data-action="send" aria-label=${`Send to ${name}`} onClick=${sendNow}>Send<${Keycap}>s</${Keycap}></button>`}
+    <${ActButton} data-action="send" aria-label=${`Send to ${name}`} onClick=${sendNow}>Send<${Keycap}>s</${Keycap}></${ActButton}>`}
   </${TextField}>`;
 }

@@ -13,7 +13,7 @@ import { Notices, linkSaid } from "./notices.js";
 import { placed } from "./placement.js";
 import { Strip } from "./questions.js";
 import { followAddress, takeToken } from "./route.js";
-import { counts, fleet, gate } from "./state.js";
+import { counts, fleet, gate, locked, offline } from "./state.js";
 import { Top } from "./top.js";
 
 const LINK_SAID_MS = 10_000;
@@ -36,6 +36,9 @@ effect(() => {
   const waiting = counts.value.needs_you ? `(${counts.value.needs_you}) ` : "";
   document.title = fleet.value ? `${waiting}${fleet.value.name} · Muster` : "Muster";
 });
+
+effect(() => { document.documentElement.dataset.offline = offline.value !== ""; });
+effect(() => { document.documentElement.dataset.locked = locked.value; });
 
 followAddress(enter);
 listenToKeys();

@@ -22,7 +22,7 @@ export function Card({ name }) {
       <b>${name}</b><span class="role">${card.role}</span><${Ticking} class="age" text=${() => age(since(card.since))} />
     </div>
     <${Headline} card=${card} />
-    ${card.monitoring ? html`<${Line} line=${line} lively=${LIVELY.has(card.column)} />` : html`<${NotMonitored} card=${card} />`}
+    ${card.monitoring ? html`<${Line} line=${line} lastWords=${card.last_words} lively=${LIVELY.has(card.column)} />` : html`<${NotMonitored} card=${card} />`}
     <div class="where">
       <span>${dotted(card.backend, card.model, card.branch)}</span>
       ${news > 0 && html`<span class="unread" title=${`${news} unread`}>${news}</span>`}
@@ -38,9 +38,10 @@ function Headline({ card }) {
 }
 
 /** Apart from the card, since it changes most: only this node renders then. */
-function Line({ line, lively }) {
-  if (!line.value && !lively) return null;
-  return html`<div class="line">${line.value}</div>`;
+function Line({ line, lastWords, lively }) {
+  const text = line.value || lastWords;
+  if (!text && !lively) return null;
+  return html`<div class="line" title=${line.value ? undefined : lastWords}>${text}</div>`;
 }
 
 function NotMonitored({ card }) {

@@ -1,4 +1,4 @@
-// The columns from bad to good; an empty one is only a narrow header.
+// The columns from bad to good; an empty one is only its header.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Card } from "./card.js";
 import { html } from "./html.js";
@@ -13,19 +13,23 @@ export function Columns() {
   if (!placed.value) return html`<${Skeleton} />`;
   if (lists.every(({ count }) => count === 0)) return html`<${Nothing} />`;
   const shown = lists.filter(({ column, count }) => count > 0 || (column.key !== "needs_you" && !filter.value));
-  return html`<section class="columns" aria-label="Agents by column">${shown.map((list) => once(rendered.current, list))}</section>`;
+  const alone = shown.length === 1;
+  return html`<section class="columns" aria-label="Agents by column" data-alone=${alone}>
+    ${shown.map((list) => once(rendered.current, list, alone))}
+  </section>`;
 }
 
 /** The same list gives the same node, which is not rendered again. */
-function once(rendered, list) {
+function once(rendered, list, alone) {
   const known = rendered.get(list.column.key);
-  if (known?.list === list) return known.node;
-  const node = html`<${Column} key=${list.column.key} list=${list} />`;
-  rendered.set(list.column.key, { list, node });
+  if (known?.list === list && known.alone === alone) return known.node;
+  const node = html`<${Column} key=${list.column.key} list=${list} alone=${alone} />`;
+  rendered.set(list.column.key, { list, alone, node });
   return node;
 }
 
 const STEP = 12;
+const LONG = 12;   // more cards than these scroll inside their column; fewer never do, and the page scrolls
 
 /** Hundreds of new cards come in steps, one per frame: none takes so long that the page stutters. */
 function useGrowingLimit(count) {
@@ -38,7 +42,7 @@ function useGrowingLimit(count) {
   return limit;
 }
 
-function Column({ list }) {
+function Column({ list, alone }) {
   const { column, groups, count } = list;
   const limit = useGrowingLimit(count);
   const heading = `column-${column.key}`;
@@ -46,7 +50,7 @@ function Column({ list }) {
     <h2 id=${heading}>
       <i class="square"></i><span class="column-name">${column.name}</span><span class="column-count">${count}</span>
     </h2>
-    ${count > 0 && html`<div class="cards">${groups.flatMap(cardsOfGroup).slice(0, limit)}</div>`}
+    ${count > 0 && html`<div class="cards" data-long=${count > LONG && !alone}>${groups.flatMap(cardsOfGroup).slice(0, limit)}</div>`}
   </section>`;
 }
 
@@ -72,9 +76,9 @@ function NoCards() {
   return html`<p data-nothing="fleet">No agents yet: add one to <code>fleet.yaml</code>, it appears here at once.</p>`;
 }
 
-const SKELETON = [3, 1, 2, 2];
+const SKELETON = [1, 1, 3, 2, 0, 1, 1];
 const Skeleton = () => html`<section class="columns skeleton" aria-busy="true" aria-label="Loading">
-  ${SKELETON.map((cards) => html`<div class="column">
+  ${SKELETON.map((cards) => html`<div class="column" data-empty=${cards === 0}>
     <h2></h2><div class="cards">${Array.from({ length: cards }, () => html`<div class="card"></div>`)}</div>
   </div>`)}
 </section>`;

@@ -1,8 +1,9 @@
 // Commands and what became of them. Each is sent from a place on the page, and its outcome is shown there.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { announce } from "./announcer.js";
 import { ask, onMessage } from "./connection.js";
 import { now } from "./clock.js";
+import { locked } from "./state.js";
 
 const KEPT = 60;
 const LOOK_FIRST = "so it may have been done: look before you ask again";
@@ -33,10 +34,10 @@ export async function send(place, label, command) {
     if (early.has(data.id)) take(early.get(data.id));
     return true;
   }
-  const locked = status === 403 && data.code === "locked";
-  const said = locked ? "this page only looks; unlock it, then ask again" : data.said ?? "the server gave no reason";
-  update(place, status === 0 ? { state: "lost", said: `${said}, ${LOOK_FIRST}` } : { state: "refused", said });
-  if (locked) offerUnlock("That needs an unlocked page.");
+  const looksOnly = status === 403 && data.code === "locked";
+  const said = looksOnly ? "this page only looks; unlock it, then ask again" : data.said ?? "the server gave no reason";
+  update(place, status === 0 ? { state: "lost", said: `${said}, ${LOOK_FIRST}` } : { state: "refused", said, looksOnly });
+  if (looksOnly) offerUnlock("That needs an unlocked page.");
   return false;
 }
 
@@ -107,5 +108,11 @@ export function latestOutcome(agent) {
   return asked.reduce((latest, outcome) => !latest || outcome.at >= latest.at ? outcome : latest, null);
 }
 
+// Once the page may act, what was refused for that says nothing any more.
+effect(() => {
+  if (locked.value) return;
+  const kept = [...outcomes.peek()].filter(([, outcome]) => !outcome.looksOnly);
+  if (kept.length < outcomes.peek().size) outcomes.value = new Map(kept);
+});
 onMessage("command", take);
 onMessage("open", catchUp);

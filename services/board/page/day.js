@@ -9,7 +9,7 @@ import { theme } from "./appearance.js";
 import { counted } from "./words.js";
 
 const REFRESH_MS = 120_000;
-const ROW_PX = 18, BAR_PX = 9, AXIS_PX = 24, NAMES_PX = 104, NAMES_NARROW_PX = 76;
+const ROW_PX = 18, BAR_PX = 9, AXIS_PX = 24, NAMES_PX = 120, NAMES_NARROW_PX = 76;
 const FIRST_ROWS = 12, MOST_ROWS = 24;   // rows at first; rows on screen when all are shown, the others scroll by
 const SPANS_S = [1, 2, 4, 8, 12].map((hours) => hours * 3600);   // what is shown of a day that is shorter
 const WEIGHTS = { needs_you: 5, trouble: 4, limited: 3, working: 2 };   // what makes a row worth its place
@@ -22,10 +22,11 @@ export function Day() {
   const names = day ? Object.keys(day.agents).sort(byName) : [];
   if (day && names.length === 0) return html`<section class="day" ref=${section} hidden></section>`;
   return html`<section class="day" ref=${section} aria-labelledby="day-title">
-    <div class="day-head"><h2 id="day-title">Today</h2>
+    <div class="day-head"><h2 id="day-title">${titleOf(day)}</h2>
       ${names.length > FIRST_ROWS && html`<button class="plain" data-action="all-rows" aria-expanded=${all} onClick=${() => setAll(!all)}>
         ${all ? `only ${FIRST_ROWS}` : `all ${names.length}`}</button>`}
-      <span class="shares">${day && sharesText(day)}</span></div>
+      <span class="shares">${day && sharesOf(day).map(({ column, share }) => html`
+        <span key=${column} class="share" data-status=${column}><i class="square"></i>${columnName(column).toLowerCase()} ${share} %</span>`)}</span></div>
     ${day ? html`<${Rows} day=${day} names=${all ? names : tellingNames(day, FIRST_ROWS)} />` : html`<div class="day-empty"></div>`}
   </section>`;
 }
@@ -60,8 +61,11 @@ function fromFirstKnown(day) {
   const wanted = SPANS_S.map((seconds) => seconds / day.bucket_s).find((buckets) => buckets >= length - Math.min(...known)) ?? length;
   const left = Math.max(0, length - wanted);
   const agents = Object.fromEntries(Object.entries(day.agents).map(([name, letters]) => [name, letters.slice(left)]));
-  return { ...day, start: day.start + left * day.bucket_s, agents };
+  const since = left > 0 && known.length ? day.start + Math.min(...known) * day.bucket_s : null;
+  return { ...day, start: day.start + left * day.bucket_s, agents, since };
 }
+
+const titleOf = (day) => day?.since ? `Since ${timeText(day.since)}` : "Last 24 hours";
 
 function columnsByLetter(day) {
   return new Map([...day.columns].map((letter, place) => [letter, COLUMNS[place]?.key]));
@@ -78,7 +82,8 @@ function tellingNames(day, most) {
 
 const byName = new Intl.Collator("en", { numeric: true }).compare;
 
-function sharesText(day) {
+/** How much of the known time was spent in which column, in whole percent that add up to a hundred. */
+function sharesOf(day) {
   const byLetter = columnsByLetter(day);
   const totals = new Map();
   let known = 0;
@@ -88,10 +93,11 @@ function sharesText(day) {
     known += 1;
     totals.set(column, (totals.get(column) ?? 0) + 1);
   }
-  const shares = [...totals].map(([column, count]) => ({ column, share: Math.round(100 * count / known) }));
-  shares.sort((one, other) => other.share - one.share);
-  return shares.filter(({ share }) => share > 0).slice(0, 5)
-    .map(({ column, share }) => `${columnName(column).toLowerCase()} ${share} %`).join(" · ");
+  const exact = [...totals].map(([column, count]) => ({ column, share: Math.floor(100 * count / known), rest: (100 * count / known) % 1 }));
+  const missing = 100 - exact.reduce((sum, { share }) => sum + share, 0);
+  exact.sort((one, other) => other.rest - one.rest);
+  const shares = exact.map(({ column, share }, at) => ({ column, share: share + (at < missing ? 1 : 0) }));
+  return shares.filter(({ share }) => share > 0).sort((one, other) => other.share - one.share);
 }
 
 /** The letters of a row as runs `{column, from, to}` in seconds. */
@@ -203,12 +209,13 @@ function drawRows(plot, rows, scrolled, namesWidth) {
   pen.restore();
 }
 
-/** The text, with an ellipsis where it is wider than the room. */
+/** The text, with an ellipsis in its middle where it is wider than the room: names often differ at their ends. */
 function cut(pen, text, room) {
-  if (pen.measureText(text).width <= room) return text;
-  let length = text.length;
-  while (length > 1 && pen.measureText(`${text.slice(0, length)}…`).width > room) length -= 1;
-  return `${text.slice(0, length)}…`;
+  let short = text;
+  for (let kept = text.length - 1; kept > 1 && pen.measureText(short).width > room; kept -= 1) {
+    short = `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
+  }
+  return short;
 }
 
 function rowUnder(plot, rows, scroller) {

@@ -16,9 +16,12 @@ import { Screen } from "./screen.js";
 import { agents, columnName, counts } from "./state.js";
 import { Comments, Evidence, Record, Timeline, Transcript } from "./tabs.js";
 import { unread } from "./unread.js";
-import { capital, dotted, limitText, span } from "./words.js";
+import { capital, dotted, limitText, repeats, span, tells } from "./words.js";
 
 const PANELS = { screen: ScreenTab, timeline: Timeline, evidence: Evidence, comments: Comments, transcript: Transcript, record: Record };
+
+const SHOWS_EVIDENCE = new Set(["screen", "evidence"]);
+const FOLLOW_MS = 2000;
 
 export function Drawer() {
   if (!route.value) return null;
@@ -79,8 +82,10 @@ const Close = () => html`<button class="plain close" data-action="close" aria-la
 
 function Agent({ name, card, tab }) {
   const Panel = PANELS[tab];
-  const evidence = useAnswer(card, "evidence", `${card.column} ${card.activity} ${card.since} ${card.reason}`);
-  const record = useAnswer(card, "record", `${card.status} ${card.spawn} ${card.session}`);
+  // The header needs little of them; a tab that shows them follows whatever changes on the card.
+  const whole = JSON.stringify(card);
+  const evidence = useAnswer(card, "evidence", SHOWS_EVIDENCE.has(tab) ? whole : `${card.column} ${card.activity} ${card.since} ${card.reason}`, FOLLOW_MS);
+  const record = useAnswer(card, "record", tab === "record" ? whole : `${card.status} ${card.spawn} ${card.session}`, FOLLOW_MS);
   return html`
     <div class="drawer-head">
       <h2>${name}</h2><span class="role">${card.role}</span><${Attach} command=${record.data?.attach} /><${Close} />
@@ -107,13 +112,13 @@ function Attach({ command }) {
 }
 
 function Sentence({ card, told }) {
-  const what = card.column === "limited" ? limitText(card, now()) : card.headline;
+  const what = card.column === "limited" ? limitText(card, now()) : repeats(card.headline, columnName(card.column)) ? "" : card.headline;
   const rest = dotted(told && `told by ${told}`, dotted(card.backend, card.model), card.branch && `branch ${card.branch}`, card.workspace,
     card.drifts.length > 0 && `differs: ${card.drifts.map((drift) => drift.replaceAll("_", " ")).join(", ")}`,
     !card.monitoring && `not monitored${card.stopped_by ? `, stopped by ${card.stopped_by}` : ""}`);
   return html`<p class="sentence" data-status=${card.column}><b class="status">${columnName(card.column)}</b>
-    <${Ticking} text=${() => ` for ${span(since(card.since))} · `} /><span title=${card.reason}>${what}</span> · ${rest}
-    ${card.reason && card.reason !== card.headline && html`<span class="reason">${capital(card.reason)}</span>`}</p>`;
+    <${Ticking} text=${() => ` for ${span(since(card.since))}`} />${what && html` · <span title=${card.reason}>${what}</span>`}${rest && ` · ${rest}`}
+    ${card.reason && !tells(card.headline, card.reason) && html`<span class="reason">${capital(card.reason)}</span>`}</p>`;
 }
 
 function Tabs({ name, tab, card }) {
@@ -138,10 +143,10 @@ function CommentCount({ card }) {
 }
 
 function ScreenTab({ name, card, evidence }) {
-  return html`<${Screen} agent=${card.agent} />
-    ${card.question && html`<div class="drawer-question" data-status="needs_you" data-drawer-question=${name}>
+  return html`${card.question && html`<div class="drawer-question" data-status="needs_you" data-drawer-question=${name}>
       <pre class="dialog-text">${card.question.dialog}</pre><${Answers} name=${name} question=${card.question} allOptions=${true} />
     </div>`}
+    <${Screen} agent=${card.agent} lastWords=${card.last_words} />
     <${EvidenceRows} answer=${evidence} short=${true} />`;
 }
 

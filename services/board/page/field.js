@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
+import { offline } from "./state.js";
 
 const MOST_LINES = 6;
 
@@ -21,7 +22,7 @@ export function TextField({ name, hint, label, onSubmit, children }) {
     field.current.focus();
   }, [focusWanted.value]);
   const submit = async () => {
-    if (text.trim() && await onSubmit(text)) setText((current) => current === text ? "" : current);
+    if (text.trim() && !offline.value && await onSubmit(text)) setText((current) => current === text ? "" : current);
   };
   const onKeyDown = (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

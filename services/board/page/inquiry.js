@@ -1,5 +1,5 @@
 // What the server answers about one agent.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ask } from "./connection.js";
 import { now } from "./clock.js";
 import { html } from "./html.js";
@@ -14,18 +14,18 @@ const SOONEST_MS = 1000;   // a lively agent changes many times a second; its hi
  */
 export function useAnswer(card, what, version, soonest = SOONEST_MS) {
   const [answer, setAnswer] = useState({ data: null, said: "", at: 0 });
+  const asked = useRef({ at: -Infinity, number: 0 }).current;
+  useEffect(() => () => { asked.number += 1; }, [card.agent, what]);   // what is still on its way is about another one
   useEffect(() => {
-    let wanted = true;
     const timer = setTimeout(async () => {
+      asked.at = now();
+      const number = asked.number += 1;
       const { status, data } = await ask(`/api/agents/${encodeURIComponent(card.agent)}/${what}`);
-      if (!wanted) return;
+      if (asked.number !== number) return;
       if (status === 200) setAnswer({ data, said: "", at: now() });
       else setAnswer((before) => ({ ...before, said: data.said ?? "the server has no answer" }));
-    }, answer.at ? Math.max(0, answer.at + soonest - now()) : 0);
-    return () => {
-      wanted = false;
-      clearTimeout(timer);
-    };
+    }, Math.max(0, asked.at + soonest - now()));
+    return () => clearTimeout(timer);
   }, [card.agent, what, version, offline.value === ""]);
   return answer;
 }

@@ -127,10 +127,22 @@ function fromCard(card, direction, panels, columns) {
   const side = { left: -1, right: 1 }[direction];
   if (side) {
     const top = card.getBoundingClientRect().top;
+    const beside = columns[column][at + side];   // a column that is shown alone has rows of cards
+    if (beside?.getBoundingClientRect().top === top) return beside;
     return nearest(columns[column + side] ?? [], (other) => Math.abs(other.getBoundingClientRect().top - top));
   }
+  if (card.closest(".columns").dataset.alone === "true") return inRows(card, direction, columns[column]) ?? (direction === "up" ? panels.at(-1) : undefined);
   if (direction === "down") return columns[column][at + 1] ?? (phone.matches ? columns[column + 1]?.[0] : undefined);
   return columns[column][at - 1] ?? (phone.matches ? columns[column - 1]?.at(-1) : undefined) ?? panels.at(-1);
+}
+
+/** The card above or below in a column that is shown alone. */
+function inRows(card, direction, cards) {
+  const { top, left } = card.getBoundingClientRect();
+  const away = (other) => (other.getBoundingClientRect().top - top) * (direction === "down" ? 1 : -1);
+  const others = cards.filter((other) => away(other) > 0);
+  const closest = Math.min(...others.map(away));
+  return nearest(others.filter((other) => away(other) === closest), (other) => Math.abs(other.getBoundingClientRect().left - left));
 }
 
 function nearest(elements, distance) {

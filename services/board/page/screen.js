@@ -1,11 +1,11 @@
 // An agent's terminal in colour: always dark, scaled to the room there is, down to a size that can still be read.
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { html } from "./html.js";
-import { screen } from "./state.js";
+import { offline, screen } from "./state.js";
 
 const LARGEST_PX = 12.5, SMALLEST_PX = 8, PADDING_PX = 24;
 
-export function Screen({ agent }) {
+export function Screen({ agent, lastWords }) {
   const shown = screen.value?.agent === agent ? screen.value : null;
   const place = useRef();
   const width = shown?.width ?? 80;
@@ -16,7 +16,8 @@ export function Screen({ agent }) {
     return () => observer.disconnect();
   }, [width]);
   return html`<div class="terminal" ref=${place} tabindex="0" role="group" aria-label=${`Screen of ${agent}`} data-screen=${agent}>
-    ${!shown && html`<p class="terminal-said">Loading the screen…</p>`}
+    ${!shown && html`<p class="terminal-said">${offline.value ? "No screen while this page is offline." : "Loading the screen…"}</p>`}
+    ${shown?.said && lastWords && html`<p class="last-words"><span class="terminal-said">Last words: </span>${lastWords}</p>`}
     ${shown?.said && html`<p class="terminal-said">${shown.said}</p>`}
     ${shown && !shown.said && shown.rows.map((row, at) => html`<div class="terminal-row" key=${at}>
       ${row.map(([text, style]) => html`<${Run} text=${text} look=${shown.styles[style]} />`)}</div>`)}

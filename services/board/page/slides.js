@@ -1,5 +1,5 @@
 // Cards that moved slide from where they stood (first, last, invert, play).
-const SLIDE_MS = 140;
+const SLIDE_MS = 140, FADE_MS = 140;
 const MOST = 80;   // more at once is no motion that anyone could follow
 
 const reduced = matchMedia("(prefers-reduced-motion: reduce)");
@@ -9,14 +9,23 @@ let focused = null;
 const cardElements = () => document.querySelectorAll(".columns [data-card]");
 const onScreen = ({ top, bottom }) => bottom > 0 && top < innerHeight;
 
+/** Where a card stands: on the screen, in its column, and in the area of all columns, which may move as a whole. */
+function standing(element) {
+  const column = element.closest(".column");
+  return {
+    box: element.getBoundingClientRect(), column: column.dataset.column, inColumn: column.getBoundingClientRect(),
+    inArea: column.parentElement.getBoundingClientRect(), scrolls: element.parentElement.dataset.long === "true",
+  };
+}
+
 /** Remembers where the visible cards stand, and which one has the focus. */
 export function recordPositions() {
   focused = document.activeElement?.closest?.(".columns [data-card]")?.dataset.card ?? null;
   before = new Map();
   if (reduced.matches || document.hidden) return;
   for (const element of cardElements()) {
-    const box = element.getBoundingClientRect();
-    if (onScreen(box)) before.set(element.dataset.card, box);
+    const from = standing(element);
+    if (onScreen(from.box)) before.set(element.dataset.card, from);
   }
 }
 
@@ -25,15 +34,27 @@ export function slideFromRecorded() {
   const moves = [];
   if (before.size) for (const element of cardElements()) {
     const from = before.get(element.dataset.card);
-    if (!from) continue;
-    const to = element.getBoundingClientRect();
-    if (from.left !== to.left || from.top !== to.top) moves.push([element, from.left - to.left, from.top - to.top]);
+    const frames = from && framesOf(from, standing(element));
+    if (frames) moves.push([element, frames]);
   }
   before = new Map();
-  if (moves.length <= MOST) for (const [element, x, y] of moves) {
-    element.animate([{ transform: `translate(${x}px, ${y}px)` }, { transform: "none" }], { duration: SLIDE_MS, easing: "ease-out" });
+  if (moves.length <= MOST) for (const [element, frames] of moves) {
+    element.animate(frames, { duration: "opacity" in frames[0] ? FADE_MS : SLIDE_MS, easing: "ease-out" });
   }
   restoreFocus();
+}
+
+/** A column that scrolls would cut off what slides out of it or into it: such a card only fades in. */
+function framesOf(from, to) {
+  const changed = from.column !== to.column;
+  if (from.scrolls || to.scrolls) return changed ? [{ opacity: 0 }, { opacity: 1 }] : null;
+  const [was, is] = changed ? [from.inArea, to.inArea] : [from.inColumn, to.inColumn];
+  const x = Math.round(from.box.left - was.left - to.box.left + is.left);
+  const y = Math.round(from.box.top - was.top - to.box.top + is.top);
+  if (!x && !y) return null;
+  // The one that changes its column goes above those that make room for it.
+  const zIndex = changed ? 2 : 1;
+  return [{ transform: `translate(${x}px, ${y}px)`, zIndex }, { transform: "none", zIndex }];
 }
 
 function restoreFocus() {

@@ -1,5 +1,5 @@
 // What the page knows: one signal per card, so that a change renders one card and nothing else.
-import { batch, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 import { followServer } from "./clock.js";
 
 /** The columns from bad to good, in the order of the page and of the day's letters. */
@@ -21,6 +21,8 @@ export const loginSaid = signal("");
 /** Why the page is offline; empty while the stream flows. */
 export const offline = signal("");
 export const session = signal(null);
+/** Whether this page only looks. */
+export const locked = computed(() => session.value?.may_act === false);
 export const fleet = signal(null);
 export const loops = signal([]);
 export const counts = signal({});
@@ -112,8 +114,8 @@ function count() {
 export function matches(name, words) {
   if (!words.length) return true;
   const { card, line } = agents.get(name);
-  const { role, loop, headline, reason, backend, model, branch, account, question } = card.peek();
-  const text = [name, role, loop, headline, reason, backend, model, branch, account, question?.dialog, line.peek()]
+  const { role, loop, headline, reason, backend, model, branch, account, question, last_words: lastWords } = card.peek();
+  const text = [name, role, loop, headline, reason, backend, model, branch, account, question?.dialog, line.peek(), lastWords]
     .join("\n").toLowerCase();
   return words.every((word) => text.includes(word));
 }

@@ -1,5 +1,6 @@
 // The drawer's tabs beside the screen: timeline, evidence, comments, transcript, record.
 import { useEffect, useRef } from "preact/hooks";
+import { ActButton } from "./act.js";
 import { outcomes, send } from "./commands.js";
 import { now } from "./clock.js";
 import { EvidenceRows } from "./evidence.js";
@@ -59,8 +60,8 @@ function CommentField({ name, card }) {
   const say = (label, text) => send(place, label, { verb: "comment", agent: card.agent, text });
   const [word, label] = card.monitoring ? ["stop", "Stop monitoring"] : ["resume", "Resume monitoring"];
   return html`<${TextField} name="comment" hint="Comment on this card…" label=${`Comment on ${name}`} onSubmit=${(text) => say("Comment", text)}>
-      ${(commentNow) => html`<button data-action="comment" onClick=${commentNow}>Comment<${Keycap}>c</${Keycap}></button>
-        <button data-action=${`${word}-monitoring`} onClick=${() => say(label, word)}>${label}</button>`}
+      ${(commentNow) => html`<${ActButton} data-action="comment" onClick=${commentNow}>Comment<${Keycap}>c</${Keycap}></${ActButton}>
+        <${ActButton} data-action=${`${word}-monitoring`} onClick=${() => say(label, word)}>${label}</${ActButton}>`}
     </${TextField}>
     <${Outcome} outcome=${outcomes.value.get(place)} />`;
 }

@@ -5,9 +5,9 @@ import { now } from "./clock.js";
 import { helpOpen } from "./help.js";
 import { html } from "./html.js";
 import { Keycap } from "./keycap.js";
-import { troubledServices } from "./notices.js";
+import { isDown, troubledServices } from "./notices.js";
 import { placed } from "./placement.js";
-import { COLUMNS, counts, filter, fleet, loops, query, session } from "./state.js";
+import { COLUMNS, counts, filter, fleet, loops, offline, query, session } from "./state.js";
 import { clockTime, counted } from "./words.js";
 
 export function Top() {
@@ -32,7 +32,9 @@ function Brand() {
 function Health() {
   const known = fleet.value;
   if (!known) return null;
+  if (offline.value) return html`<div class="health"><${Dot} state="unknown" word="broker" title=${UNKNOWN} /><${Dot} state="unknown" word="services" title=${UNKNOWN} /></div>`;
   const { broker, services } = known;
+  if (isDown(known)) return html`<div class="health"><${Dot} state="bad" word="down" title="The supervisor does not run" /></div>`;
   const troubled = troubledServices(known);
   const all = `${counted(services.length, "service")} ${broker.up ? "online" : "without a broker"}`;
   return html`<div class="health">
@@ -43,6 +45,7 @@ function Health() {
   </div>`;
 }
 
+const UNKNOWN = "Not known while this page is offline";
 const HALF_WELL = new Set(["degraded", "alone"]);
 const Dot = ({ state, word, title }) => html`<span class="state" title=${title}><i class="dot" data-state=${state}></i>${word}</span>`;
 

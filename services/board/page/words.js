@@ -66,3 +66,12 @@ export function shortened(text, most) {
   const line = text.replace(/\s+/g, " ").trim();
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
+
+const bare = (text) => text.toLowerCase().replace(/^(its?|is) /, "").replace(/[.\s]+$/, "");
+const stem = (text) => bare(text).replace(/(ing|ed|s)$/, "");
+
+/** Whether a text already says what another one does: "Failed: no space left" tells "it failed". */
+export const tells = (text, other) => bare(text).includes(bare(other));
+
+/** Whether two words are the same but for their endings: Works, Working. */
+export const repeats = (one, other) => stem(one) === stem(other);
