@@ -99,7 +99,7 @@ def test_a_text_is_typed_confirmed_and_shown(board: BoardVisit, shared_fleet: Ru
     said = {
         "timeline": "session",
         "evidence": "believed",
-        "transcript": "no transcripts",
+        "transcript": "read <b>the</b> manual",
         "record": "conversation",
     }
     for tab, words in said.items():

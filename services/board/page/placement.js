@@ -9,7 +9,7 @@ import { COLUMNS, agents, filter, forgetGone, loops, matches, onMembershipChange
 import { cardsHeld, stripHeld } from "./stillness.js";
 import { counted } from "./words.js";
 
-const SETTLE_MS = 250;        // moves are made at most this often
+const SETTLE_MS = 120;        // moves are made at most this often
 const OUTCOME_MS = 4000;      // so long an answered question stays, for its outcome to be read
 
 /** Panels of the strip: `{key, name, question, gone}`, in the order in which they came. */
