@@ -357,7 +357,7 @@ def _report_times(
         seen = subscriber.first_times(*where)
         times[stage] = [(seen[number] - at) * 1000 for number, at in told.items() if number in seen]
         print(f"  told → {stage:<18} {in_short(times[stage])}")
-    print(f"  told → in its place       {in_short(placed)} (cards move 4 times a second at most)")
+    print(f"  told → in its place       {in_short(placed)} (cards move 8 times a second at most)")
     p95 = percentile(first, 0.95)
     print(
         f"event → pixels, {options.cards} cards, {options.rate:g} events/s for {options.seconds:g} s: {in_short(first)}"
