@@ -59,7 +59,8 @@ def news_in(event: Event, fleet: Fleet) -> Iterator[CardNews]:
 
 def _news(event: Event, card: str, about: str, text: str, **more: str) -> CardNews:
     bounded = {name: value[:LONGEST_TEXT] for name, value in more.items()}
-    return CardNews(card, about, event.tone, event.urgency, text[:LONGEST_TEXT], **bounded)
+    said = f"{event.word().replace('_', ' ')}: {text}"
+    return CardNews(card, about, event.tone, event.urgency, said[:LONGEST_TEXT], **bounded)
 
 
 def _is_task(fleet: Fleet, agent: str) -> bool:

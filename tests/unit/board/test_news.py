@@ -56,7 +56,7 @@ def test_each_kind_of_drift_is_one_comment_with_what_was_recorded_and_found(kind
     news = only(event)
     assert (news.card, news.recorded, news.found) == ("builder", *event.difference())
     assert news.found
-    assert news.text == event.sentence()
+    assert news.text == f"{event.kind.replace('_', ' ')}: {event.sentence()}"
     assert news.same
     assert bool(news.recorded) is (kind is not DriftResolved)
 
@@ -118,7 +118,7 @@ def advanced(loop: str = "main") -> PhaseAdvanced:
 def test_what_happens_in_a_loop_concerns_all_that_play_in_it() -> None:
     told = found(advanced())
     assert [each.card for each in told] == ["builder", "reviewer"]
-    assert all(each.text.startswith("loop main: ") for each in told)
+    assert all(": loop main: " in each.text for each in told)
     assert [each.card for each in found(fill(PhaseDone))] == ["builder", "reviewer"]
 
 

@@ -207,7 +207,10 @@ def test_each_drift_is_one_comment(world: BoardWorld, kind: type[DriftEvent]) ->
     ((comment, cause),) = turn.emitted
     assert isinstance(comment, CardObserved)
     assert (comment.card, comment.number, comment.by) == ("builder", 1, "muster")
-    assert (comment.about, comment.text) == (f"drift.{drift.kind}", drift.sentence())
+    assert (comment.about, comment.text) == (
+        f"drift.{drift.kind}",
+        f"{drift.kind.replace('_', ' ')}: {drift.sentence()}",
+    )
     assert (comment.recorded, comment.found) == drift.difference()
     assert (comment.tells, comment.needs, comment.at) == (drift.tone, drift.urgency, START)
     assert cause == received.envelope.id
@@ -305,7 +308,7 @@ def test_a_fault_about_one_event_costs_only_that_one(world: BoardWorld, monkeypa
 
     monkeypatch.setattr(SessionMissing, "sentence", breaks)
     turn = world.turn(events=[MISSING, moved("/x")])
-    assert [comment.text for comment in comments(turn)] == [moved("/x").sentence()]
+    assert [comment.text for comment in comments(turn)] == [f"moved: {moved('/x').sentence()}"]
     assert "a bug" in turn.trouble
 
 
