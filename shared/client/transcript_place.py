@@ -34,6 +34,7 @@ class TranscriptPlace:
         if backend is None:
             raise MusterError(f"{agent} runs {name}, which the fleet file does not know any more")
         env = variables_of(fleet, agent, backend, os.environ) if declared else dict(os.environ)
+        env = {**env, "MUSTER_FLEET": str(fleet.path)}  # as the spawner gives it to every agent
         workspace = Path(record.workspace) if record else fleet.resolve(fleet.agents[agent].dir)
         known, form = record.conversation if record else None, backend.transcript or name
         recorded = Path(record.transcript) if record and record.transcript else None

@@ -4,19 +4,16 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from shared.agents.transcript import Document, Speaker, TranscriptEntry, is_name, json_lines_format, newest
+from shared.agents.transcript import Document, Speaker, TranscriptEntry, is_name, json_lines_format
 
 FLEET = "MUSTER_FLEET"
 
 
 def locate(env: Mapping[str, str], workspace: Path, conversation: str | None) -> Path | None:  # noqa: ARG001 - the signature of all formats
-    if FLEET not in env:
-        return None
-    folder = Path(env[FLEET]).parent / ".muster" / "demo"
-    if conversation is None:
-        return next(iter(newest(folder.glob("*.jsonl"))), None)
-    file = folder / f"{conversation}.jsonl"
-    return file if is_name(conversation) and file.is_file() else None
+    if FLEET not in env or conversation is None or not is_name(conversation):
+        return None  # the files of all agents are together: the newest may be another one's
+    file = Path(env[FLEET]).parent / ".muster" / "demo" / f"{conversation}.jsonl"
+    return file if file.is_file() else None
 
 
 def conversation_in(path: Path, workspace: Path) -> str | None:  # noqa: ARG001 - the signature of all formats

@@ -66,3 +66,11 @@ def test_the_recorded_file_counts_wherever_it_is(fleet: Fleet, tmp_path: Path) -
     assert TranscriptPlace.of(fleet, "builder", record).find("c2")[1] == "c2"
     path.unlink()
     assert TranscriptPlace.of(fleet, "builder", record).find()[1] == "c2"
+
+
+def test_a_scripted_agent_keeps_its_conversation_beside_the_fleet_file(fleet: Fleet) -> None:
+    path = fleet.home / "demo" / "c1.jsonl"
+    path.parent.mkdir()
+    path.write_text("{}\n")
+    record = make_record(backend="demo", conversation="c1")
+    assert TranscriptPlace.of(fleet, "builder", record).find() == (path, "c1")
