@@ -3,6 +3,7 @@
 import sys
 from functools import partial
 
+from registry import RegistryFile
 from services.spawner.commands.sessions import SessionCommands
 from services.spawner.service import Spawner
 from services.spawner.sessions.conversations import ConversationRecords
@@ -28,7 +29,8 @@ def build(context: ServiceContext) -> Spawner:
     keeper = SessionKeeper(tmux, logs.path_for, records.conversation, log=context.log)
     commands = SessionCommands(tmux, keeper, records.purge)
     typing_queue = TypingQueue(TextDelivery(tmux, records), KeyPresses(tmux))
-    return Spawner(context.fleet_file, tmux, keeper, commands, typing_queue, logs, context.log)
+    registry = RegistryFile(fleet.registry)
+    return Spawner(context.fleet_file, tmux, keeper, commands, typing_queue, logs, registry, context.log)
 
 
 def main() -> int:

@@ -1,8 +1,10 @@
 """One turn of the spawner: look at tmux, carry out commands, keep wanted agents running, type."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from typing import ClassVar
 
+from registry import BadRegistry, RegistryFile
 from services.spawner.commands.replies import defer, spawn_of
 from services.spawner.commands.sessions import SessionCommands, is_about_sessions, no_such_agent
 from services.spawner.sessions.conversations import note_identified
@@ -11,6 +13,7 @@ from services.spawner.sessions.keeper import SessionKeeper
 from services.spawner.sessions.memory import AGENTS, SEED
 from services.spawner.sessions.output_logs import LogKeeper
 from services.spawner.sessions.parking import park, remove_past, unpark
+from services.spawner.sessions.seeding import from_record
 from services.spawner.typing.queue import TypingQueue, is_typing
 from services.spawner.view import SpawnerView
 from shared.contract.commands import Adopt, AgentCommand, Delete, Forget, Park, SpawnAll, Stop, Unpark
@@ -20,6 +23,10 @@ from shared.fleet import Fleet, FleetFile
 from shared.runtime.turn import PendingCommand, Turn
 from shared.system.log import Log
 from shared.system.tmux import Pane, Tmux
+
+REGISTRY_READ_EVERY = timedelta(seconds=1)
+"""How often a registry that can't be read is tried again, while nothing else is known."""
+NOTICE_SHOWN_FOR = timedelta(seconds=60)
 
 
 class Spawner:
@@ -33,6 +40,7 @@ class Spawner:
         commands: SessionCommands,
         typing: TypingQueue,
         logs: LogKeeper,
+        registry: RegistryFile,
         log: Log,
     ) -> None:
         self._file = fleet_file
@@ -41,18 +49,22 @@ class Spawner:
         self._commands = commands
         self._typing = typing
         self._logs = logs
+        self._registry = registry
         self._log = log
+        self._notice = ""
+        self._notice_until: datetime | None = None
         self._started_with = fixed_settings(fleet_file.fleet)
 
     def states(self) -> Iterable[Data]:
         return ()
 
     def step(self, turn: Turn) -> None:
-        if turn.memory.find(SEED) is None:
-            turn.memory.put(SEED, new_id())
-            turn.checkpoint()  # before a session has an id that is made of it; no event is about an agent of ours yet
         self._file.refresh()
         view = self._look(turn)
+        if turn.memory.find(SEED) is None and not self._begin(view):
+            return
+        if self._notice_until is not None and turn.now < self._notice_until:
+            turn.degrade(self._notice)
         note_identified(view, turn.events)
         follow_moved_panes(view, self._tmux)
         turn.commands += [pending for pending in turn.late_commands if has_begun(view, pending)]
@@ -73,6 +85,36 @@ class Spawner:
             )
         if self._file.fault:
             turn.degrade(f"the fleet file has a fault, the last good one stays in force: {self._file.fault}")
+
+    def _begin(self, view: SpawnerView) -> bool:
+        """Begin on a new journal with what the registry says; False while that can't be read."""
+        turn = view.turn
+        try:
+            records = self._registry.records()
+        except BadRegistry as fault:
+            # Whom a person has stopped is written there: nothing is started before it can be read.
+            turn.degrade(
+                f"the journal is new and the registry can't be read, so nothing is started: {fault}; mend it, or move"
+                " it away and all agents start as the fleet file says"
+            )
+            turn.look_again_at(turn.now + REGISTRY_READ_EVERY)
+            return False
+        for agent, record in records.items():
+            declared = agent in view.fleet.agents
+            by_itself = declared and view.fleet.starts_by_itself(agent)
+            pane = view.panes.get(agent)
+            view.remember(agent, from_record(record, pane, declared=declared, starts_by_itself=by_itself))
+        turn.memory.put(SEED, new_id())
+        turn.checkpoint()  # before a session has an id that is made of it; no event is about an agent of ours yet
+        if records:
+            self._notice = (
+                f"the journal was lost and a new one begun: what people wished of {len(records)} agents, and their"
+                f" conversations, were read from {self._registry.path.name}"
+            )
+            self._notice_until = turn.now + NOTICE_SHOWN_FOR
+            turn.look_again_at(self._notice_until)
+            self._log.warning("began a new journal", reason=self._notice)
+        return True
 
     def _look(self, turn: Turn) -> SpawnerView:
         fleet = self._file.fleet

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from registry import RegistryFile
 from services.spawner.commands.sessions import SessionCommands
 from services.spawner.service import Spawner
 from services.spawner.sessions.conversations import ConversationRecords
@@ -58,7 +59,9 @@ class SpawnerWorld:
         keeper = SessionKeeper(self.tmux, logs.path_for, records.conversation)
         commands = SessionCommands(self.tmux, keeper, records.purge)
         typing = TypingQueue(TextDelivery(self.tmux, records), KeyPresses(self.tmux))
-        self.service = Spawner(file, self.tmux, keeper, commands, typing, logs, Log("spawner"))
+        self.service = Spawner(
+            file, self.tmux, keeper, commands, typing, logs, RegistryFile(file.fleet.registry), Log("spawner")
+        )
 
     def turn(self, *commands: Command, after: float = 0.0, commits: bool = True, poll: bool = False) -> Turn:
         turn = self.turns.run(self.service.step, *commands, after=after, commits=commits, poll=poll)
