@@ -87,6 +87,8 @@ def _run(
     fleet = fleet_file.fleet
     inbox = Inbox()
     journal = Journal(fleet.journal, name)
+    if journal.database.aside is not None:
+        log.error("set a damaged journal aside and began a new one", kept=journal.database.aside.name)
     bus = connect(fleet, name, inbox, log, will=DocumentWriter(fleet.space, name, journal.epoch))
     service = build(ServiceContext(fleet_file, journal, inbox, log))
     polls = PollIntervals(fleet.declared.polls.connected_s, fleet.declared.polls.alone_s)

@@ -14,7 +14,7 @@ from shared.contract.services import SERVICES, ServiceEntry
 from shared.contract.states import Presence
 from shared.contract.topics import Space, rows
 from shared.contract.writer import DocumentWriter
-from shared.errors import Retryable
+from shared.errors import MusterError, Retryable
 from shared.messaging.bus import Bus
 from shared.messaging.cursors import EventReader, LocatedMessage
 from shared.messaging.inbox import (
@@ -28,12 +28,12 @@ from shared.messaging.inbox import (
     QuitSignal,
 )
 from shared.messaging.intake import MessageIntake
-from shared.messaging.journal import Journal
+from shared.messaging.journal import Journal, JournalLost
 from shared.messaging.outbox import RESENT_BEFORE_LOSS_S, Outbox
 from shared.messaging.presence import OwnPresence
 from shared.runtime.effects import EffectRunner
 from shared.runtime.poll_timer import Backoff, PollIntervals, PollTimer
-from shared.runtime.turn_runner import JournalLost, Service, TurnRunner, handlers_of
+from shared.runtime.turn_runner import Service, TurnRunner, handlers_of
 from shared.system.log import Log
 
 HEARTBEAT_S = 5.0
@@ -166,7 +166,7 @@ class ServiceLoop:
         self._effects.close()
         try:
             self._outbox.save_progress(time.monotonic(), at_once=True)
-        except Retryable as error:
+        except MusterError as error:
             self._log.warning("could not note what was published", reason=str(error))
         self._journal.close()
         self._log.info("stopped")

@@ -14,7 +14,6 @@ from shared.contract.envelope import Data, Event
 from shared.contract.ids import new_id
 from shared.contract.topics import COMMAND, Space, row_for
 from shared.contract.writer import DocumentWriter
-from shared.errors import MusterError
 from shared.messaging.bus import Bus
 from shared.messaging.cursors import EventReader, LocatedMessage, NewEvents, ReplayRequest
 from shared.messaging.intake import CommandFault, read_command, request_of
@@ -93,10 +92,6 @@ def handlers_of(service: Service) -> Mapping[str, EffectHandler]:
     return found
 
 
-class JournalLost(MusterError):
-    """The journal's file was taken away below a running service; a fresh start makes a new one."""
-
-
 @dataclass(frozen=True)
 class TurnResult:
     """What the loop needs to know about a turn that went well."""
@@ -137,8 +132,6 @@ class TurnRunner:
 
     def run(self, events: Sequence[LocatedMessage], *, catch_up: bool, poll: bool) -> TurnResult:
         """Run one turn. With `catch_up`, events are also read from the journal."""
-        if self._journal.database.vanished():
-            raise JournalLost(f"the journal {self._journal.database.path} was removed; starting anew")
         new = self._reader.read(events, catch_up=catch_up, now=time.monotonic())
         results = self._effects.take(time.monotonic())
         turn = Turn(

@@ -89,3 +89,25 @@ def test_nothing_is_started_while_a_broken_registry_hides_who_was_stopped(fleet:
     fleet.fleet.registry.write_text(good)
     fleet.wait_for_status("b", "running")
     assert fleet.pane("a") is None
+
+
+def test_a_journal_that_is_moved_away_below_running_services_is_begun_anew(fleet: RunningFleet) -> None:
+    fleet.cli("stop", "a")
+    spawn, before, journal = fleet.spawn_of("b"), epoch(fleet), fleet.fleet.journal
+    journal.rename(journal.with_name("moved-away"))
+    wait_for_all_services(fleet)
+    assert epoch(fleet) != before
+    assert list(fleet.fleet.home.glob("journal.db.damaged-*"))
+    assert fleet.pane("a") is None
+    assert fleet.spawn_of("b") == spawn
+
+
+def test_a_damaged_journal_heals_at_the_next_start(fleet: RunningFleet) -> None:
+    fleet.cli("stop", "a")
+    fleet.cli("down")
+    spawn = fleet.spawn_of("b")
+    fleet.fleet.journal.write_bytes(b"x" * 8192)
+    fleet.up()
+    wait_for_all_services(fleet)
+    assert fleet.pane("a") is None
+    assert fleet.spawn_of("b") == spawn

@@ -4,8 +4,8 @@ A broker's acknowledgement is not durability. An event is in the journal before 
 carried out, and a cursor moves in the same transaction as what its service did.
 """
 
-from shared.messaging.journal.database import JournalUnavailable
+from shared.messaging.journal.database import JournalLost, JournalUnavailable
 from shared.messaging.journal.journal import Effect, Journal, JournalEntry, Transaction
 from shared.messaging.journal.requests import Request
 
-__all__ = ["Effect", "Journal", "JournalEntry", "JournalUnavailable", "Request", "Transaction"]
+__all__ = ["Effect", "Journal", "JournalEntry", "JournalLost", "JournalUnavailable", "Request", "Transaction"]

@@ -1,10 +1,16 @@
-"""The SQLite file of the journal: schema, opening, transactions, and errors for people."""
+"""The SQLite file of the journal: schema, opening, transactions, and errors for people.
 
+SQLite keeps three files: the journal, `-wal` and `-shm`. They belong together: one that was removed, moved or replaced
+makes the others worthless. A damaged journal is set aside with its side files, and a new one is begun.
+"""
+
+import fcntl
 import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from shared.contract.ids import new_id
@@ -79,8 +85,73 @@ SCHEMA_VERSION = 3
 
 
 class JournalUnavailable(Retryable):
-    def __init__(self, path: Path, error: sqlite3.Error) -> None:
+    def __init__(self, path: Path, error: sqlite3.Error | OSError) -> None:
         super().__init__(f"the journal {path} could not be used: {error}; is the disk full, or another program in it?")
+
+
+class JournalLost(MusterError):
+    """The journal was removed, replaced or damaged below its user, who has to open it anew."""
+
+    def __init__(self, path: Path, what: str, aside: Path | None = None) -> None:
+        kept = f"; it was set aside as {aside.name}" if aside is not None else ""
+        super().__init__(f"the journal {path} was {what}{kept}; starting anew")
+
+
+DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+"""A full or failing disk, a lock or missing rights are no damage."""
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether SQLite says that the file itself is broken."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF in DAMAGE or code == sqlite3.SQLITE_IOERR_SHORT_READ
+
+
+def _files(path: Path) -> list[Path]:
+    return [path, *(path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm"))]
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Only one process at a time opens the journal or sets it aside. The lock's file is never removed."""
+    descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename what is there of the three files. To be called alone.
+
+    The journal first: if this process dies in between, the next one finds side files without a journal.
+    """
+    stem = aside = path.with_name(f"{path.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    number = 1
+    while any(each.exists() for each in _files(aside)):
+        number += 1
+        aside = stem.with_name(f"{stem.name}-{number}")
+    for old, new in zip(_files(path), _files(aside), strict=True):
+        with suppress(FileNotFoundError):
+            old.rename(new)
+    return aside
+
+
+def _is_sound(path: Path) -> bool:
+    """Whether a fresh look at the whole file finds no damage. Takes a second per 100 MB or so."""
+    try:
+        with closing(sqlite3.connect(path, timeout=BUSY_MS / 1000)) as connection:
+            return bool(connection.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
+    except sqlite3.Error as error:
+        return not is_damage(error)
 
 
 def _make_private(path: Path) -> None:
@@ -110,29 +181,46 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._connection = self._open()
-        self._inode = path.stat().st_ino
+        self.aside: Path | None = None
+        """The damaged journal that was set aside for this one."""
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _alone(path):
+                self._connection = self._open_or_begin()
+                self._inodes = self._inodes_now()
+        except OSError as error:
+            raise MusterError(
+                f"the journal {path} can't be used: {error.strerror or error}; can {path.parent} be written?"
+            ) from error
+
+    def _open_or_begin(self) -> sqlite3.Connection:
+        """Open the journal. A damaged one, or side files whose journal is gone, are set aside first."""
+        main, *beside = _files(self.path)
+        if not main.exists() and any(each.exists() for each in beside):
+            self.aside = _set_aside(self.path)
+        try:
+            return self._open()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise JournalUnavailable(self.path, error) from error
+        self.aside = _set_aside(self.path)
+        try:
+            return self._open()
+        except sqlite3.DatabaseError as error:
+            raise JournalUnavailable(self.path, error) from error
 
     def _open(self) -> sqlite3.Connection:
+        _make_private(self.path)
+        connection = sqlite3.connect(self.path, isolation_level=None, timeout=BUSY_MS / 1000)
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _make_private(self.path)
-        except OSError as error:
-            raise MusterError(f"the journal {self.path} can't be made: {error}") from error
-        try:
-            connection = sqlite3.connect(self.path, isolation_level=None, timeout=BUSY_MS / 1000)
             connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             _use_wal(connection)
             # A power cut must not lose published events: their numbers would be used again.
             connection.execute("PRAGMA synchronous = FULL")
             self._create(connection)
-        except sqlite3.OperationalError as error:
-            raise JournalUnavailable(self.path, error) from error
-        except sqlite3.DatabaseError as error:
-            raise MusterError(
-                f"the journal {self.path} is damaged ({error}); move it away and a new one is made:"
-                " what had not been published is lost with it"
-            ) from error
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _create(self, connection: sqlite3.Connection) -> None:
@@ -145,25 +233,53 @@ class Database:
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
         if version not in (0, SCHEMA_VERSION):
-            connection.close()
             raise MusterError(
                 f"the journal {self.path} is of another version of Muster ({version}, and this one has"
                 f" {SCHEMA_VERSION}); move it away and a new one is made"
             )
 
+    def _inodes_now(self) -> list[int | None]:
+        return [_inode(each) for each in _files(self.path)]
+
     def vanished(self) -> bool:
-        """Whether the file was removed or replaced: what is written here would be lost."""
-        try:
-            return self.path.stat().st_ino != self._inode
-        except FileNotFoundError:
-            return True
+        """Whether one of the files was removed or replaced: what is written here would be lost.
+
+        SQLite itself removes side files only when nobody has the journal open.
+        """
+        return self._inodes_now() != self._inodes
+
+    def _lost(self) -> JournalLost:
+        """The files are no longer those that were opened. What still belongs to the old ones is set aside."""
+        with _alone(self.path):
+            now = self._inodes_now()
+            ours = [each for each, inode in zip(now, self._inodes, strict=True) if each == inode]
+            aside = _set_aside(self.path) if any(ours) else None
+        return JournalLost(self.path, "removed or replaced", aside)
+
+    def _damaged(self, error: sqlite3.Error) -> JournalLost | JournalUnavailable:
+        """SQLite says that the file is broken. If a fresh look agrees, exactly one process sets it aside."""
+        with _alone(self.path):
+            if self.vanished():
+                return JournalLost(self.path, "removed or replaced")
+            if _is_sound(self.path):
+                return JournalUnavailable(self.path, error)
+            return JournalLost(self.path, f"damaged ({error})", _set_aside(self.path))
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, with SQLite's errors as JournalUnavailable."""
+        """The connection, with SQLite's errors as JournalUnavailable, and JournalLost if the file is gone or broken."""
         try:
-            yield self._connection
-        except sqlite3.Error as error:
+            if self.vanished():
+                raise self._lost()
+            try:
+                yield self._connection
+            except sqlite3.Error as error:
+                if is_damage(error):
+                    raise self._damaged(error) from error
+                if self.vanished():
+                    raise self._lost() from error
+                raise JournalUnavailable(self.path, error) from error
+        except OSError as error:
             raise JournalUnavailable(self.path, error) from error
 
     @contextmanager
@@ -173,6 +289,8 @@ class Database:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
+                if self.vanished():
+                    raise self._lost()
                 connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):  # a full disk may have rolled it back already

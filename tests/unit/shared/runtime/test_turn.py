@@ -26,13 +26,12 @@ from shared.messaging.inbox import (
     MessageArrived,
 )
 from shared.messaging.intake import request_of
-from shared.messaging.journal import Journal, Request
+from shared.messaging.journal import Journal, JournalLost, Request
 from shared.messaging.journal.database import JournalUnavailable
 from shared.runtime.loop import ServiceLoop
 from shared.runtime.memory import Memory, MemoryTable
 from shared.runtime.poll_timer import PollIntervals
 from shared.runtime.turn import PendingCommand, Turn
-from shared.runtime.turn_runner import JournalLost
 from shared.system.log import Log
 from tests.fakes.bus import FakeBus, FakeInbox
 from tests.fakes.clock import FakeClock
@@ -373,7 +372,7 @@ def test_replies_that_a_broker_may_have_lost_are_published_again(rig: Rig) -> No
 
 def test_a_journal_that_was_removed_ends_the_service(rig: Rig) -> None:
     rig.path.unlink()
-    with pytest.raises(JournalLost, match="was removed"):
+    with pytest.raises(JournalLost, match="was removed or replaced"):
         rig.run(LookRequest("x"))
 
 

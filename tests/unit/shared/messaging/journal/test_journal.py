@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.errors import MusterError, Retryable
-from shared.messaging.journal import Journal, JournalUnavailable, Request, Transaction
+from shared.errors import MusterError
+from shared.messaging.journal import Journal, JournalLost, JournalUnavailable, Request, Transaction
 from shared.messaging.journal.memory import file_has_field
 
 Open = Callable[..., Journal]
@@ -326,7 +326,7 @@ def test_nobody_else_may_read_the_files(opened: Open, path: Path) -> None:
     finally:
         os.umask(before)
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
-    assert modes == {"journal.db": 0o600, "journal.db-wal": 0o600, "journal.db-shm": 0o600}
+    assert modes == dict.fromkeys(("journal.db", "journal.db-wal", "journal.db-shm", "journal.db.lock"), 0o600)
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
@@ -350,13 +350,55 @@ def test_a_view_that_is_closed_leaves_the_locks_of_the_others(opened: Open, path
 
 
 @pytest.mark.parametrize("size", [10, 100, 3_000])
-def test_a_damaged_file_gives_a_sentence(path: Path, size: int) -> None:
+def test_a_damaged_file_is_set_aside_and_a_new_one_begun(path: Path, opened: Open, size: int) -> None:
     path.parent.mkdir()
     path.write_bytes(b"these are not the bytes of a database" * 100)
     os.truncate(path, size)
-    with pytest.raises(MusterError, match=r"journal\.db is damaged \(.+\); move it away") as caught:
-        Journal(path, "spawner")
-    assert not isinstance(caught.value, Retryable)
+    journal = opened()
+    tell(journal, "a")
+    assert seqs(journal) == [1]
+    assert journal.database.aside is not None
+    assert journal.database.aside.stat().st_size == size
+
+
+@pytest.mark.parametrize("size", [8, 4096])
+def test_side_files_whose_journal_was_moved_away_are_set_aside(path: Path, opened: Open, size: int) -> None:
+    before = opened()
+    tell(before, *["x" * size] * 20)
+    path.rename(path.with_name("moved"))
+    after = opened()
+    assert after.epoch != before.epoch
+    assert seqs(after) == []
+    with pytest.raises(JournalLost):
+        tell(before, "into the void")
+    tell(after, "a")
+    assert seqs(opened()) == [1]
+
+
+def test_damage_that_is_met_while_reading_heals_and_exactly_one_sets_it_aside(path: Path, opened: Open) -> None:
+    first = opened()
+    tell(first, *["x" * 200] * 200)
+    first.close()
+    with path.open("r+b") as file:
+        file.seek(8 * 4096)
+        file.write(b"\xff" * (path.stat().st_size - 8 * 4096))
+    users = [opened(), opened("monitor")]
+    for user in users:
+        with pytest.raises(JournalLost):
+            user.entries("spawner", 0)
+    assert seqs(opened()) == []
+    assert len([each for each in path.parent.glob("*.damaged-*") if not each.name.endswith(("-wal", "-shm"))]) == 1
+
+
+def test_a_locked_journal_is_not_damaged(path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.messaging.journal.database.BUSY_MS", 10)
+    opened()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(JournalUnavailable):
+        Journal(path, "monitor")
+    other.close()
+    assert list(path.parent.glob("*.damaged-*")) == []
 
 
 def test_a_page_that_went_bad_gives_a_sentence(path: Path, opened: Open) -> None:
