@@ -33,6 +33,12 @@ class StillWaits(NoReply):
     exit_code = 75  # sysexits' EX_TEMPFAIL
 
 
+class MayBeAccepted(NoReply):
+    """The command was sent over the broker, or may be in the journal, and its replies can't be read."""
+
+    exit_code = 75
+
+
 def ask(
     fleet: Fleet, command: Command, *, wait_s: float = 20.0, on_wait: Callable[[str], None] = lambda _: None
 ) -> Reply:
@@ -52,7 +58,15 @@ def ask(
         if exchange.waits is None:
             why = f"the {owner} gives no answer" if reached else "the broker is down"
             on_wait(f"{why}: the command goes through the journal")
-        exchange.through_journal()
+        try:
+            exchange.through_journal()
+        except MusterError as fault:
+            if not exchange.may_be_accepted:
+                raise
+            raise MayBeAccepted(
+                f"{fault}; {command.verb} {command_id} was sent all the same, and is carried out if its owner can store"
+                f" it by {expires:%H:%M:%S} UTC: `muster events` tells its end"
+            ) from fault
     if exchange.reply is not None:
         return exchange.reply
     if exchange.waits is not None:
@@ -75,6 +89,8 @@ class _Exchange:
         self._fleet, self._command, self._id, self._deadline = fleet, command, command_id, deadline
         self._payload = command.model_dump_json(exclude_none=True).encode()
         self._reply_topic = REPLY.name(fleet.space, command=command_id)
+        self.may_be_accepted = False
+        """Whether the command may be carried out: a broker was given it, or the journal may hold it."""
         self.reply: Reply | None = None
         self.waits: str | None = None
 
@@ -103,6 +119,7 @@ class _Exchange:
                         deadline = min(
                             self._deadline, time.monotonic() + (TYPES_WITHIN_S if types else ANSWERS_WITHIN_S)
                         )
+                        self.may_be_accepted = True
                         bus.publish(COMMAND.name(self._fleet.space, verb=self._command.verb), self._payload)
                     elif isinstance(item, MessageArrived) and item.topic == self._reply_topic:
                         self._take(item.payload)
@@ -116,7 +133,13 @@ class _Exchange:
         journal = Journal(self._fleet.journal, "cli")
         owner = self._command.addressee()
         try:
-            journal.requests.accept([request_of(self._fleet.space, self._command, time.time())], owner)
+            request = request_of(self._fleet.space, self._command, time.time())
+            try:
+                journal.requests.accept([request], owner)
+            except MusterError:
+                self.may_be_accepted = self.may_be_accepted or _may_be_stored(journal, self._id, owner)
+                raise
+            self.may_be_accepted = True
             while True:
                 payload = journal.requests.answer_to(self._id, owner) or journal.requests.waits_for(self._id, owner)
                 if payload is not None:
@@ -126,3 +149,11 @@ class _Exchange:
                 time.sleep(0.05)
         finally:
             journal.close()
+
+
+def _may_be_stored(journal: Journal, command_id: str, owner: str) -> bool:
+    """Whether a command whose storing failed may be in the journal all the same."""
+    try:
+        return journal.requests.is_stored(command_id, owner)
+    except MusterError:
+        return True
