@@ -13,7 +13,7 @@ from services.spawner.sessions.keeper import SessionKeeper
 from services.spawner.sessions.memory import AGENTS, SEED
 from services.spawner.sessions.output_logs import LogKeeper
 from services.spawner.sessions.parking import park, remove_past, unpark
-from services.spawner.sessions.seeding import from_record
+from services.spawner.sessions.recorded_memory import from_record
 from services.spawner.typing.queue import TypingQueue, is_typing
 from services.spawner.view import SpawnerView
 from shared.contract.commands import Adopt, AgentCommand, Delete, Forget, Park, SpawnAll, Stop, Unpark

@@ -377,7 +377,7 @@ def test_a_journal_that_was_removed_ends_the_service(rig: Rig) -> None:
 
 
 def disk_is_full(*_: object, **__: object) -> None:
-    raise JournalUnavailable(Path("journal.db"), OSError("database or disk is full"))  # type: ignore[arg-type]
+    raise JournalUnavailable(Path("journal.db"), OSError("database or disk is full"))
 
 
 def spins(rig: Rig) -> bool:
