@@ -98,6 +98,7 @@ def test_a_journal_that_is_moved_away_below_running_services_is_begun_anew(fleet
     wait_for_all_services(fleet)
     assert epoch(fleet) != before
     assert list(fleet.fleet.home.glob("journal.db.damaged-*"))
+    assert fleet.cli("spawn", "b").stdout == "b runs already\n"  # so the spawner has begun on it
     assert fleet.pane("a") is None
     assert fleet.spawn_of("b") == spawn
 
@@ -109,5 +110,6 @@ def test_a_damaged_journal_heals_at_the_next_start(fleet: RunningFleet) -> None:
     fleet.fleet.journal.write_bytes(b"x" * 8192)
     fleet.up()
     wait_for_all_services(fleet)
+    assert fleet.cli("spawn", "b").stdout == "b runs already\n"  # so the spawner has begun on it
     assert fleet.pane("a") is None
     assert fleet.spawn_of("b") == spawn

@@ -4,6 +4,7 @@ SQLite keeps three files: the journal, `-wal` and `-shm`. They belong together: 
 makes the others worthless. A damaged journal is set aside with its side files, and a new one is begun.
 """
 
+import errno
 import fcntl
 import os
 import sqlite3
@@ -120,13 +121,28 @@ def _inode(path: Path) -> int | None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Only one process at a time opens the journal or sets it aside. The lock's file is never removed."""
+    """Only one process at a time opens the journal or sets it aside. The lock's file is never removed.
+
+    Raises OSError. The wait has an end: a process that was stopped in here must not hang all others.
+    """
     descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        deadline = time.monotonic() + 2 * BUSY_MS / 1000  # the holder may itself wait for a writer
+        while not _locked(descriptor):
+            if time.monotonic() > deadline:
+                raise TimeoutError(errno.ETIMEDOUT, "another process has been opening it for too long")
+            time.sleep(0.01)
         yield
     finally:
         os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _set_aside(path: Path) -> Path:
@@ -188,6 +204,8 @@ class Database:
             with _alone(path):
                 self._connection = self._open_or_begin()
                 self._inodes = self._inodes_now()
+        except TimeoutError as error:
+            raise JournalUnavailable(path, error) from error
         except OSError as error:
             raise MusterError(
                 f"the journal {path} can't be used: {error.strerror or error}; can {path.parent} be written?"
@@ -248,38 +266,41 @@ class Database:
         """
         return self._inodes_now() != self._inodes
 
-    def _lost(self) -> JournalLost:
-        """The files are no longer those that were opened. What still belongs to the old ones is set aside."""
-        with _alone(self.path):
-            now = self._inodes_now()
-            ours = [each for each, inode in zip(now, self._inodes, strict=True) if each == inode]
-            aside = _set_aside(self.path) if any(ours) else None
-        return JournalLost(self.path, "removed or replaced", aside)
+    def _must_be_there(self) -> None:
+        """Raise JournalLost if the files are no longer those that were opened; what is left of them is set aside."""
+        try:
+            if not self.vanished():
+                return
+            with _alone(self.path):
+                now = self._inodes_now()
+                ours = [each for each, inode in zip(now, self._inodes, strict=True) if each == inode]
+                aside = _set_aside(self.path) if any(ours) else None
+        except OSError as error:
+            raise JournalUnavailable(self.path, error) from error
+        raise JournalLost(self.path, "removed or replaced", aside)
 
     def _damaged(self, error: sqlite3.Error) -> JournalLost | JournalUnavailable:
         """SQLite says that the file is broken. If a fresh look agrees, exactly one process sets it aside."""
-        with _alone(self.path):
-            if self.vanished():
-                return JournalLost(self.path, "removed or replaced")
-            if _is_sound(self.path):
-                return JournalUnavailable(self.path, error)
-            return JournalLost(self.path, f"damaged ({error})", _set_aside(self.path))
+        try:
+            with _alone(self.path):
+                if self.vanished():
+                    return JournalLost(self.path, "removed or replaced")
+                if _is_sound(self.path):
+                    return JournalUnavailable(self.path, error)
+                return JournalLost(self.path, f"damaged ({error})", _set_aside(self.path))
+        except OSError as fault:
+            return JournalUnavailable(self.path, fault)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """The connection, with SQLite's errors as JournalUnavailable, and JournalLost if the file is gone or broken."""
+        self._must_be_there()
         try:
-            if self.vanished():
-                raise self._lost()
-            try:
-                yield self._connection
-            except sqlite3.Error as error:
-                if is_damage(error):
-                    raise self._damaged(error) from error
-                if self.vanished():
-                    raise self._lost() from error
-                raise JournalUnavailable(self.path, error) from error
-        except OSError as error:
+            yield self._connection
+        except sqlite3.Error as error:
+            if is_damage(error):
+                raise self._damaged(error) from error
+            self._must_be_there()
             raise JournalUnavailable(self.path, error) from error
 
     @contextmanager
@@ -289,8 +310,7 @@ class Database:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
-                if self.vanished():
-                    raise self._lost()
+                self._must_be_there()
                 connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):  # a full disk may have rolled it back already

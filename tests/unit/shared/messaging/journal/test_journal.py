@@ -1,5 +1,6 @@
 """The journal on real SQLite files: what is written is there, once, numbered without gaps, and nobody else reads it."""
 
+import fcntl
 import multiprocessing
 import os
 import sqlite3
@@ -399,6 +400,26 @@ def test_a_locked_journal_is_not_damaged(path: Path, opened: Open, monkeypatch: 
         Journal(path, "monitor")
     other.close()
     assert list(path.parent.glob("*.damaged-*")) == []
+
+
+def test_a_process_that_was_stopped_while_it_opens_the_journal_hangs_nobody(
+    path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.messaging.journal.database.BUSY_MS", 10)
+    opened()
+    with path.with_name("journal.db.lock").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(JournalUnavailable, match="another process has been opening it for too long"):
+            Journal(path, "monitor")
+    opened("monitor")
+
+
+def test_an_error_of_the_callers_own_is_not_the_journals(opened: Open) -> None:
+    def fails() -> None:
+        raise FileNotFoundError("a file of the caller's")
+
+    with pytest.raises(FileNotFoundError), opened().transaction():
+        fails()
 
 
 def test_a_page_that_went_bad_gives_a_sentence(path: Path, opened: Open) -> None:
