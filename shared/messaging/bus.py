@@ -19,12 +19,11 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 
 from shared.messaging.broker import Endpoint
 from shared.messaging.inbox import Connected, Disconnected, Inbox, MessageAcknowledged, MessageArrived
+from shared.messaging.silence import ACKNOWLEDGES_WITHIN_S, SilenceWatch
 from shared.system.log import Log
 
 KEEPALIVE_S = 10
 CONNECT_TIMEOUT_S = 5.0
-ACKNOWLEDGES_WITHIN_S = 2.0
-"""A broker that leaves a message unacknowledged for longer counts as down: it may hang for hours."""
 DROPPED_AFTER_SILENCE_S = 15.0
 """After this the connection is closed, and the next endpoint is tried."""
 FIRST_RETRY_S, LONGEST_RETRY_S = 0.1, 2.0
@@ -108,6 +107,7 @@ class Bus:
         self._client: _Client | None = None
         self._connection = 0
         self._unanswered: dict[int, float] = {}
+        self._silence = SilenceWatch()
         self._quit = threading.Event()
         self._thread = threading.Thread(target=self._keep_connected, name="bus", daemon=True)
 
@@ -131,11 +131,21 @@ class Bus:
 
     def note_acknowledged(self, item: MessageAcknowledged) -> bool:
         """Register the broker's acknowledgement; False if it belongs to an earlier connection."""
-        return item.connection == self._connection and self._unanswered.pop(item.mid, None) is not None
+        if item.connection != self._connection:
+            return False
+        sent = self._unanswered.pop(item.mid, None)
+        if sent is not None:
+            self._silence.acknowledged(sent, item.at)
+        return sent is not None
+
+    def ended_silence(self) -> float | None:
+        """The monotonic time at which a silence of the broker began that has ended now, once."""
+        return self._silence.ended(time.monotonic())
 
     def note_connected(self, item: Connected) -> bool:
         """Start using a connection; False if it has ended in the meantime."""
         self._unanswered.clear()
+        self._silence.connection_lost()
         self._connection = item.connection
         return self._current() is not None
 

@@ -2,7 +2,7 @@
 
 import queue
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class MessageAcknowledged:
 
     mid: int
     connection: int
+    at: float = field(default_factory=time.monotonic)
+    """When it came: the loop may take it much later."""
 
 
 @dataclass(frozen=True, slots=True)

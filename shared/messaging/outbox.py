@@ -1,7 +1,8 @@
 """Publishes a service's own events from its journal: in order, a window at a time, until the broker has acknowledged.
 
 A killed broker may have lost what it had acknowledged, and its subscribers take a moment to reconnect. So after a lost
-connection the outbox waits for them, and starts with events from a little before the loss.
+connection the outbox waits for them, and starts with events from a little before the loss. A silence of the broker that
+ended is treated in the same way.
 """
 
 from collections import deque
@@ -10,12 +11,13 @@ from itertools import islice
 from typing import Protocol
 
 from shared.messaging.journal import Journal, JournalEntry
+from shared.messaging.silence import SubscriberWait
 
 WINDOW = 1_000
 """How many events may be unacknowledged."""
-SUBSCRIBERS_RETURN_WITHIN_S = 1.5
-"""`mosquitto_sub` tries to reconnect once a second, and would miss events that are sent before."""
 RESENT_BEFORE_LOSS_S = 5.0
+"""How long a broker may keep what it acknowledged in its memory only; ours saves more often."""
+MARKED_EVERY_S = 0.25
 PROGRESS_SAVED_EVERY_S = 1.0
 
 
@@ -38,7 +40,10 @@ class Outbox:
         """Message number to event number, in the order of events."""
         self._saved, self._saved_at = self._acknowledged, 0.0
         self._open = False
-        self._opens_at = 0.0
+        self._wait: SubscriberWait | None = None
+        self._marks: deque[tuple[float, int]] = deque()
+        """When everything up to which number was acknowledged: what the broker may still lose, by its own times."""
+        self._forgotten_after: int | None = None
 
     @property
     def _acknowledged(self) -> int:
@@ -48,15 +53,36 @@ class Outbox:
 
     def connected(self, now: float, lost_at: float | None) -> None:
         """Continue on a new connection; `lost_at` is when an earlier one was lost, if this service had one."""
-        resent_from = None if lost_at is None else lost_at - RESENT_BEFORE_LOSS_S
-        self.rewind(self._acknowledged if resent_from is None else self._journal.seq_before(resent_from))
         self._open = True
-        waits = lost_at is not None or self._inherited
-        self._opens_at = now + SUBSCRIBERS_RETURN_WITHIN_S if waits else now
+        if lost_at is None:
+            self.rewind(self._acknowledged)
+            self._wait = SubscriberWait(now) if self._inherited else None
+        else:
+            self.send_again(now, lost_at, self._forgotten_after)
         self._inherited = False
+        self._forgotten_after = None
 
-    def disconnected(self) -> None:
+    def disconnected(self, now: float) -> None:
+        if self._open or self._forgotten_after is None:
+            self._forgotten_after = self.acknowledged_before(now - RESENT_BEFORE_LOSS_S)
         self._open = False
+
+    def send_again(self, now: float, since: float, after: int | None) -> None:
+        """Publish again what is younger than a little before `since`, or comes after a number, once subscribers had
+        time to return."""
+        resent_from = self._journal.seq_before(since - RESENT_BEFORE_LOSS_S)
+        self.rewind(resent_from if after is None else min(resent_from, after))
+        self._wait = SubscriberWait(now)
+
+    def acknowledged_before(self, when: float) -> int | None:
+        """The number up to which everything was acknowledged at a monotonic time; None if all since is unknown."""
+        known = [number for at, number in self._marks if at <= when]
+        return known[-1] if known else self._marks[0][1] if self._marks else None
+
+    @property
+    def waits_for_subscribers(self) -> bool:
+        """Whether events are held back until the broker has answered for a while: it must be probed."""
+        return self._open and self._wait is not None
 
     def appended(self, entries: Sequence[JournalEntry]) -> None:
         """Take over events that were just committed."""
@@ -71,7 +97,9 @@ class Outbox:
 
     def pump(self, now: float) -> None:
         """Publish what is due, as far as the window allows."""
-        while self._open and now >= self._opens_at and self._next <= self.last and len(self._in_flight) < WINDOW:
+        if self._wait is not None and self._wait.is_over(now):
+            self._wait = None
+        while self._open and self._wait is None and self._next <= self.last and len(self._in_flight) < WINDOW:
             page = self._page(WINDOW - len(self._in_flight))
             if not page:
                 self._next = self.last + 1  # the rest was pruned in the meantime
@@ -90,7 +118,14 @@ class Outbox:
             return list(islice(self._fresh, limit))
         return self._journal.entries(self._journal.service, self._next - 1, limit)
 
-    def acknowledged(self, number: int) -> None:
+    def acknowledged(self, number: int, at: float) -> None:
+        """Note the broker's acknowledgement of any message of this service, at a monotonic time."""
+        if self._wait is not None:
+            self._wait.answered(at)
+        if not self._marks or at - self._marks[-1][0] >= MARKED_EVERY_S:
+            self._marks.append((at, self._acknowledged))  # before this one counts
+        while len(self._marks) > 1 and self._marks[1][0] < at - 2 * RESENT_BEFORE_LOSS_S:
+            self._marks.popleft()
         self._in_flight.pop(number, None)
 
     @property
@@ -102,7 +137,9 @@ class Outbox:
         """When `pump` has work again; None until something else happens."""
         if not self._open or self._next > self.last or len(self._in_flight) >= WINDOW:
             return None
-        return max(now, self._opens_at)
+        if self._wait is None or self._wait.is_over(now):
+            return now
+        return self._wait.ends_by
 
     def save_progress(self, now: float, *, at_once: bool = False) -> None:
         """Store what is published; at most once a second, since after a crash some events are only sent twice."""

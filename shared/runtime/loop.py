@@ -31,6 +31,7 @@ from shared.messaging.intake import MessageIntake
 from shared.messaging.journal import Journal, JournalLost
 from shared.messaging.outbox import RESENT_BEFORE_LOSS_S, Outbox
 from shared.messaging.presence import OwnPresence
+from shared.messaging.silence import PROBED_EVERY_S
 from shared.runtime.effects import EffectRunner
 from shared.runtime.poll_timer import Backoff, PollIntervals, PollTimer
 from shared.runtime.turn_runner import Service, TurnRunner, handlers_of
@@ -81,6 +82,8 @@ class ServiceLoop:
         """The earliest time at which a turn was asked for."""
         self._show_all = False
         self._lost_at: float | None = None
+        self._replies_since: float | None = None
+        """Replies since this time are published again, when subscribers had time to return."""
         self._quit = False
         self._coalesces_until = start
         self._troubles: dict[Backoff, str] = {}
@@ -180,13 +183,13 @@ class ServiceLoop:
                 self._messages.append(item)
             case MessageAcknowledged():
                 if self._bus.note_acknowledged(item):
-                    self._outbox.acknowledged(item.mid)
+                    self._outbox.acknowledged(item.mid, item.at)
             case Connected():
                 self._connected = item
             case Disconnected():
                 self._connected = None
                 self._presence.connection = 0
-                self._outbox.disconnected()
+                self._outbox.disconnected(time.monotonic())
                 self._lost_at = self._lost_at or time.time()
             case LookRequest(within_s=within_s):
                 due = time.monotonic() + within_s
@@ -199,12 +202,17 @@ class ServiceLoop:
         if self._connected is not None:
             self._start_connection(self._connected)
             self._connected = None
+        began = self._bus.ended_silence()
+        if began is not None:
+            self._resume_after_silence(now, began)
         events, requested = self._intake.sort(self._messages)
         self._events += events
         self._timer.overdue = self._timer.overdue or requested
         self._bus.acknowledge(self._messages)
         self._messages.clear()
         self._outbox.pump(now)
+        if self._replies_since is not None and not self._outbox.waits_for_subscribers:
+            self._repeat_replies(self._replies_since)
         self._outbox.save_progress(now)
         self._effects.retry(now)
         self._maintain_journal(now)
@@ -227,24 +235,37 @@ class ServiceLoop:
         self._coalesces_until = time.monotonic() + result.coalesce_s
 
     def _start_connection(self, item: Connected) -> None:
-        """Publish this service's presence, all its states and recent replies, resume the outbox, ask for a turn."""
+        """Publish this service's presence and all its states, resume the outbox, ask for a turn."""
         if not self._bus.note_connected(item):
             return
         now = time.time()
         away_s = now - self._journal.listened()
         lost_at = self._lost_at
-        answers = self._journal.requests.answers_since(lost_at - RESENT_BEFORE_LOSS_S) if lost_at is not None else []
         self._presence.connection = item.connection
         self._intake.connected(kept=item.kept, away_s=away_s)
         self._outbox.connected(time.monotonic(), lost_at)
         self._heartbeat(time.monotonic())
         self._show_states()
-        for topic, answer in answers:
-            self._bus.publish(topic, answer)
+        self._replies_since = lost_at if self._replies_since is None else self._replies_since
         self._journal.note_listened(now)  # last: if something above fails, the next try needs the old value
         self._log.info("connected", connection=item.connection, lost_for_s=now - lost_at if lost_at else None)
         self._lost_at = None
         self._timer.overdue = True
+
+    def _resume_after_silence(self, now: float, began: float) -> None:
+        """Do what follows a lost connection: the broker may have come back without its subscribers, and then frozen."""
+        since = time.time() - (now - began)
+        after = self._outbox.acknowledged_before(began - RESENT_BEFORE_LOSS_S)
+        self._outbox.send_again(now, since, after)
+        self._replies_since = since if self._replies_since is None else min(since, self._replies_since)
+        self._heartbeat(now)
+        self._show_states()
+        self._log.warning("the broker answers again after a silence", silent_s=round(now - began, 1))
+
+    def _repeat_replies(self, since: float) -> None:
+        for topic, answer in self._journal.requests.answers_since(since - RESENT_BEFORE_LOSS_S):
+            self._bus.publish(topic, answer)
+        self._replies_since = None
 
     def _show_states(self) -> None:
         for state in self._service.states():
@@ -268,7 +289,7 @@ class ServiceLoop:
     def _heartbeat(self, now: float) -> None:
         """Publish this service's state. Uses no disk: a full one may be the news."""
         self._intake.presence_is_wrong = False
-        self._next_heartbeat = now + HEARTBEAT_S
+        self._next_heartbeat = now + (PROBED_EVERY_S if self._outbox.waits_for_subscribers else HEARTBEAT_S)
         if not self._presence.connection:
             return
         trouble = "; ".join(filter(None, (self._intake.other_fleet, *self._troubles.values())))

@@ -59,6 +59,9 @@ class FakeBus(Bus):
     def silence_s(self) -> float:
         return 0.0
 
+    def ended_silence(self) -> float | None:
+        return None
+
     def falls_silent_at(self) -> float:
         return float("inf")
 

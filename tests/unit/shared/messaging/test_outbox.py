@@ -14,10 +14,10 @@ from shared.messaging.journal import Journal
 from shared.messaging.outbox import (
     PROGRESS_SAVED_EVERY_S,
     RESENT_BEFORE_LOSS_S,
-    SUBSCRIBERS_RETURN_WITHIN_S,
     WINDOW,
     Outbox,
 )
+from shared.messaging.silence import PROBED_EVERY_S, SUBSCRIBERS_RETURN_WITHIN_S
 
 
 @dataclass
@@ -89,7 +89,7 @@ class Rig:
     def connect(self) -> None:
         if self.unnoticed:
             self.unnoticed = False
-            self.outbox.disconnected()
+            self.outbox.disconnected(self.now)
             self.lost_at = self.lost_at or self.now
         else:
             self.broker.connect()
@@ -99,7 +99,7 @@ class Rig:
     def lose(self) -> None:
         self.broker.up = self.unnoticed = False
         self.broker.unacknowledged.clear()
-        self.outbox.disconnected()
+        self.outbox.disconnected(self.now)
         self.lost_at = self.lost_at or self.now
 
     def acknowledge(self, *numbers: int) -> None:
@@ -108,7 +108,7 @@ class Rig:
             if number in self.broker.unacknowledged:
                 self.broker.acknowledged.add(self.broker.unacknowledged.pop(number))
             if not self.unnoticed:  # the bus keeps back what belongs to a connection that is not greeted yet
-                self.outbox.acknowledged(number)
+                self.outbox.acknowledged(number, self.now)
 
     def restart(self) -> None:
         """The service is killed and started again: only the journal stays."""
@@ -117,12 +117,20 @@ class Rig:
         self.lost_at = None
         self.outbox = Outbox(self.journal, self.broker)
 
+    def answer_for_a_while(self) -> None:
+        """The broker acknowledges the probes of a service that waits for subscribers."""
+        end = self.now + SUBSCRIBERS_RETURN_WITHIN_S
+        self.outbox.acknowledged(0, self.now)
+        while self.now < end:
+            self.now += PROBED_EVERY_S
+            self.outbox.acknowledged(0, self.now)
+
     def drain(self) -> None:
         """A connection that lasts."""
         self.broker.takes = None
         if not self.broker.up or self.unnoticed:
             self.connect()
-        self.now += SUBSCRIBERS_RETURN_WITHIN_S
+        self.answer_for_a_while()
         for _ in range(100):
             self.outbox.pump(self.now)
             self.acknowledge(*self.broker.unacknowledged)
@@ -207,7 +215,7 @@ def test_acknowledgements_of_other_messages_mean_nothing(rig: Rig) -> None:
     rig.outbox.pump(rig.now)
     rig.acknowledge(1)
     for number in (1, 0, 77):  # again, of a state, of nobody
-        rig.outbox.acknowledged(number)
+        rig.outbox.acknowledged(number, rig.now)
     assert rig.outbox.waiting == 1
 
 
@@ -223,7 +231,8 @@ def test_after_a_restart_it_goes_on_behind_what_was_noted(rig: Rig) -> None:
     rig.connect()
     rig.outbox.pump(rig.now)
     assert rig.broker.here == [], "there may have been no broker: who listens takes a moment to return"
-    rig.outbox.pump(rig.now + SUBSCRIBERS_RETURN_WITHIN_S)
+    rig.answer_for_a_while()
+    rig.outbox.pump(rig.now)
     assert rig.broker.here == [4, 5]
 
 
@@ -252,11 +261,11 @@ def test_after_a_loss_subscribers_get_time_to_return(rig: Rig) -> None:
     rig.lose()
     rig.tell(1)
     rig.connect()
-    opens = rig.now + SUBSCRIBERS_RETURN_WITHIN_S
-    assert rig.outbox.due(rig.now) == opens
-    rig.outbox.pump(opens - 0.001)
-    assert rig.broker.here == []
-    rig.outbox.pump(opens)
+    rig.outbox.acknowledged(0, rig.now)
+    rig.outbox.pump(rig.now + SUBSCRIBERS_RETURN_WITHIN_S)
+    assert rig.broker.here == [], "time in which the broker answers nothing does not count"
+    rig.answer_for_a_while()
+    rig.outbox.pump(rig.now)
     assert rig.broker.here == [1]
 
 
@@ -271,7 +280,8 @@ def test_after_a_loss_what_the_broker_may_have_forgotten_is_sent_again(rig: Rig)
     rig.lose()
     rig.now += 3600.0
     rig.connect()
-    rig.outbox.pump(rig.now + SUBSCRIBERS_RETURN_WITHIN_S)
+    rig.answer_for_a_while()
+    rig.outbox.pump(rig.now)
     assert rig.broker.here == [2, 3, 4]  # the second was told just so long before the loss
     assert rig.outbox.waiting == 3
 
@@ -295,8 +305,8 @@ def test_acknowledgements_that_come_after_a_loss_do_not_count(rig: Rig) -> None:
     rig.outbox.pump(rig.now)
     rig.lose()
     rig.connect()
-    rig.outbox.acknowledged(1)
-    rig.outbox.acknowledged(2)
+    rig.outbox.acknowledged(1, rig.now)
+    rig.outbox.acknowledged(2, rig.now)
     assert rig.outbox.waiting == 2
 
 
@@ -366,7 +376,7 @@ def test_a_quiet_service_whose_events_were_all_pruned_has_nothing_to_do(rig: Rig
     rig.now += 8 * 24 * 3600.0
     rig.journal.prune(before=rig.now - 1)
     again(rig)
-    rig.now += SUBSCRIBERS_RETURN_WITHIN_S
+    rig.answer_for_a_while()
     rig.outbox.pump(rig.now)
     rig.outbox.save_progress(rig.now, at_once=True)
     assert rig.outbox.due(rig.now) is None
@@ -419,7 +429,7 @@ def apply(rig: Rig, what: str, number: int) -> None:  # noqa: PLR0912 - one case
             if under_way:
                 rig.acknowledge(under_way[number % len(under_way)])
         case "stray":
-            rig.outbox.acknowledged(1_000_000 + number)
+            rig.outbox.acknowledged(1_000_000 + number, rig.now)
         case "break":
             rig.broker.takes = number
         case "lose":

@@ -1,0 +1,79 @@
+"""Pure. What acknowledgements say about the broker: for how long it has answered, and when a silence of it has ended.
+
+A broker that freezes still accepts connections and bytes, since its kernel does. So neither a connection nor the time
+that passed on it shows that the broker has taken care of its subscribers; only its acknowledgements do.
+"""
+
+PROBED_EVERY_S = 0.4
+"""How often a service publishes its presence while it waits for subscribers."""
+GAP_S = 1.0
+"""A broker that acknowledges nothing for longer, while it is probed, was frozen."""
+SUBSCRIBERS_RETURN_WITHIN_S = 1.5
+"""`mosquitto_sub` tries to reconnect once a second, and would miss events that are sent before."""
+LONGEST_WAIT_S = 60.0
+"""Then events are sent, however the broker stumbles."""
+ACKNOWLEDGES_WITHIN_S = 2.0
+"""A broker that leaves a message unacknowledged for longer counts as down: it may hang for hours."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 10.0, 300.0
+"""Between the ends of two silences: a broker that is slow now and then is not sent everything each time."""
+
+
+class SubscriberWait:
+    """Gives subscribers time to return, counted only while the broker answers."""
+
+    def __init__(self, now: float) -> None:
+        self._gives_up_at = now + LONGEST_WAIT_S
+        self._answers_since: float | None = None
+        self._answered_at = now
+
+    def answered(self, at: float) -> None:
+        """Note an acknowledgement."""
+        if self._answers_since is None or at - self._answered_at > GAP_S:
+            self._answers_since = at
+        self._answered_at = max(self._answered_at, at)
+
+    def is_over(self, now: float) -> bool:
+        since = self._answers_since
+        return now >= self._gives_up_at or (
+            since is not None and self._answered_at - since >= SUBSCRIBERS_RETURN_WITHIN_S
+        )
+
+    @property
+    def ends_by(self) -> float:
+        """When it is over if nothing is acknowledged any more."""
+        return self._gives_up_at
+
+
+class SilenceWatch:
+    """Finds silences: from a message that waited too long until one that did not.
+
+    A broker that is slow all the time has a silence that doesn't end. One that falls silent again and again has ends
+    that lie further and further apart.
+    """
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+        self._over = False
+        self._last_end = float("-inf")
+        self._pause = FIRST_PAUSE_S
+
+    def acknowledged(self, sent: float, at: float) -> None:
+        """Note that a message sent at one time was acknowledged at another."""
+        if at - sent >= ACKNOWLEDGES_WITHIN_S:
+            self._began = sent if self._began is None else min(self._began, sent)
+            self._over = False
+        elif self._began is not None:
+            self._over = True
+
+    def connection_lost(self) -> None:
+        """Forget: what is done after a lost connection covers a silence before it."""
+        self._began, self._over = None, False
+
+    def ended(self, now: float) -> float | None:
+        """The beginning of a silence that has ended, once; None while there is nothing to do."""
+        if self._began is None or not self._over or now < self._last_end + self._pause:
+            return None
+        often = now < self._last_end + 2 * self._pause + LONGEST_PAUSE_S
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_S) if often else FIRST_PAUSE_S
+        began, self._began, self._over, self._last_end = self._began, None, False, now
+        return began
