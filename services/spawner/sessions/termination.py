@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import psutil
 
+from shared.system.processes import Processes
 from shared.system.tmux import Pane, Tmux
 
 HANGUP_WITHIN_S, TERM_WITHIN_S, KILL_WITHIN_S = 0.5, 3.0, 0.5
@@ -18,7 +19,9 @@ HANGUP_WITHIN_S, TERM_WITHIN_S, KILL_WITHIN_S = 0.5, 3.0, 0.5
 
 def end_sessions(tmux: Tmux, panes: Sequence[Pane]) -> None:
     """End agents' sessions (of a person's session only the agent's pane), and wait until their programs have ended."""
-    processes = [process for pane in panes if not pane.dead for process in of_terminal(pane.pid)]
+    alive = [pane.pid for pane in panes if not pane.dead]
+    table = Processes.look() if alive else Processes(())  # once: a look at all processes for each agent is quadratic
+    processes = [process for pid in alive for process in of_terminal(pid, table)]
     for pane in panes:
         tmux.kill(pane.target, spawn=pane.spawn)
     end_processes(processes)
@@ -29,23 +32,25 @@ def end_left_over(pid: int, spawn: str) -> bool:
     with suppress(psutil.Error):
         process = psutil.Process(pid)
         if process.environ().get("MUSTER_SPAWN") == spawn:
-            end_processes(of_terminal(pid))
+            end_processes(of_terminal(pid, Processes.look()))
             return True
     return False
 
 
-def of_terminal(pid: int) -> list[psutil.Process]:
+def of_terminal(pid: int, table: Processes) -> list[psutil.Process]:
     """A process and those below it that share its terminal."""
-    with suppress(psutil.Error, OSError):
-        top = psutil.Process(pid)
-        session = os.getsid(pid)
-        return [each for each in (top, *top.children(recursive=True)) if _session_of(each) == session]
-    return []
+    session = _session_of(pid)
+    found = []
+    for each in table.below(pid):
+        with suppress(psutil.Error):
+            if session is not None and _session_of(each.pid) == session:
+                found.append(psutil.Process(each.pid))
+    return found
 
 
-def _session_of(process: psutil.Process) -> int | None:
+def _session_of(pid: int) -> int | None:
     try:
-        return os.getsid(process.pid)
+        return os.getsid(pid)
     except OSError:
         return None
 
