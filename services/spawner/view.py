@@ -33,6 +33,8 @@ class SpawnerView:
     """The tmux server that was looked at; None if none runs."""
     overtaken: frozenset[str] = frozenset()
     """Requests after which another one came for the same agent. They stop waiting."""
+    starts: int = 0
+    """How many sessions were started in this turn."""
 
     @property
     def now(self) -> float:

@@ -51,6 +51,8 @@ from shared.system.files import make_directory, write
 from shared.system.log import Log
 from shared.system.tmux import Pane, Tmux
 
+STARTS_IN_A_TURN = 10
+"""More wait for the next turn, which follows at once: what was started is published first, and the broker is heard."""
 DEAD_PANE_STAYS_S = 0.3
 """A dead pane stays so long, so that other services can see it too."""
 EXIT_STATUS_WITHIN_S = 1.5
@@ -222,7 +224,9 @@ class SessionKeeper:
         return plan(view.fleet, agent, spawn, self._own, overrides, resume)
 
     def start_delay(self, view: SpawnerView) -> datetime | None:
-        """When the next start is allowed, if not now: many starts are spread out."""
+        """When the next start is allowed, if not now: many starts are spread out, and only a few are in one turn."""
+        if view.starts >= STARTS_IN_A_TURN:
+            return view.turn.now
         due = self._stagger.due(view.fleet.declared.start, view.now)
         return view.time(due) if due > view.now else None
 
@@ -256,6 +260,7 @@ class SessionKeeper:
         except ValueError as error:
             raise CannotStart(f"agent {launch.agent!r} can't be started as it is declared: {error}") from error
         self._stagger.started(view.fleet.declared.start, view.now)
+        view.starts += 1
         view.panes[launch.agent] = pane
         return pane
 
