@@ -113,11 +113,12 @@ def decide(
     if rules.once and not refused and not isinstance(known.phase, RefusedToResume):
         yield from _end_for_good(known, died=died)
         return
-    clock_was_set_back = any(death > now for death in known.deaths)
-    if clock_was_set_back:
-        known = replace(known, deaths=tuple(min(death, now) for death in known.deaths))
+    set_back_s = max((death - now for death in known.deaths), default=0.0)
+    clock_was_set_back = set_back_s > 0
+    if clock_was_set_back:  # all move together: deaths that were hours apart must not become a burst
+        known = replace(known, deaths=tuple(death - set_back_s for death in known.deaths))
     if died or refused:
-        blameless = parked_until is not None and not refused
+        blameless = refused or parked_until is not None
         known = after_death(known, rules, now, with_server=went_with_server(known, pane, server), blameless=blameless)
     if refused:
         known = replace(known.with_session(resumed=False, conversation=None), phase=RefusedToResume())
@@ -138,10 +139,11 @@ def _end_for_good(known: AgentMemory, *, died: bool) -> Iterator[Action]:
 def after_death(
     known: AgentMemory, rules: KeepRules, now: float, *, with_server: bool = False, blameless: bool = False
 ) -> AgentMemory:
-    """The agent after its session has gone. A death counts, with two exceptions.
+    """The agent after its session has gone. A death counts, with three exceptions.
 
     The first death that a tmux server brings does not count; if a server ends again within the burst window, what runs
-    in it may be the cause. Nor does a death while the account is limited.
+    in it may be the cause. Nor does a death while the account is limited, nor a refusal to resume: that belongs to the
+    death before it, and what follows is a fresh start, whose death counts.
     """
     again = 0 <= now - known.server_ended <= rules.restart.burst_s
     lost = with_server and not again
@@ -203,5 +205,5 @@ def _after_refusal(known: AgentMemory, rules: KeepRules) -> Start | ReportGaveUp
     if known.deaths and isinstance(limit := next_restart(rules.restart, known.deaths), GiveUp):
         return ReportGaveUp(limit.reason)
     if rules.otherwise == "fresh":
-        return Start(f"{REFUSED}; it began a new one", attempt=0, replaces=known.spawn, fresh=True)
+        return Start(f"{REFUSED}; it began a new one", attempt=0, replaces=known.spawn, fresh=True, blameless=True)
     return ReportGaveUp(f"{REFUSED}, and the backend's `resume.otherwise` is `stop`")

@@ -202,7 +202,7 @@ def test_a_task_that_ended_before_it_was_published_is_not_started_again() -> Non
 def test_a_task_that_found_no_conversation_begins_a_new_one() -> None:
     known = remembered(resumed=True, started=NOW - 1)
     *_, start = actions(known, seen=DEAD, rules=TASK)
-    assert start == Start(f"{REFUSED}; it began a new one", attempt=0, replaces=known.spawn, fresh=True)
+    assert start == Start(f"{REFUSED}; it began a new one", attempt=0, replaces=known.spawn, fresh=True, blameless=True)
 
 
 # --- a conversation that can't be taken up ---
@@ -211,11 +211,11 @@ RESUMED = remembered(resumed=True, started=NOW - 2, conversation="c1")
 
 
 def test_after_a_refusal_a_new_conversation_is_begun_at_once() -> None:
-    known = remembered(phase=RefusedToResume(), started=NOW - 2, deaths=[NOW])
+    known = remembered(phase=RefusedToResume(), started=NOW - 2)
     assert actions(RESUMED, seen=DEAD) == [
         ClearDeadPane(DEAD),
         NoteDeath(known),
-        Start(f"{REFUSED}; it began a new one", attempt=0, replaces="s1", fresh=True),
+        Start(f"{REFUSED}; it began a new one", attempt=0, replaces="s1", fresh=True, blameless=True),
     ]
 
 
@@ -230,7 +230,7 @@ def test_a_new_conversation_that_has_to_wait_for_its_turn_is_still_a_new_one() -
     noted = actions(RESUMED, seen=DEAD)[1]
     assert isinstance(noted, NoteDeath)
     assert actions(noted.known, now=NOW + 1) == [
-        Start(f"{REFUSED}; it began a new one", attempt=0, replaces="s1", fresh=True),
+        Start(f"{REFUSED}; it began a new one", attempt=0, replaces="s1", fresh=True, blameless=True),
     ]
     later = replace(noted.known.with_session(spawn="s2"), phase=Running())
     died = actions(later, now=NOW + 100)[0]
@@ -259,7 +259,25 @@ def test_other_ends_are_no_refusal(known: AgentMemory, seen: Pane | None) -> Non
     assert (noted.known.session.conversation, noted.known.deaths) == ("c1", (NOW,))
 
 
-def test_refusals_count_as_deaths() -> None:
+def test_a_refusal_is_no_death_of_its_own() -> None:
+    """It belongs to the death before it: three deaths stay three, however often a conversation was refused."""
+    known = replace(RESUMED, deaths=(NOW - 3,))
+    noted = actions(known, seen=DEAD)[1]
+    assert isinstance(noted, NoteDeath)
+    assert noted.known.deaths == (NOW - 3,)
+
+
+def test_deaths_hours_apart_are_no_burst_after_the_clock_was_set_back() -> None:
+    hour = 3600.0
+    known = replace(ALIVE, deaths=tuple(NOW - hours * hour for hours in (3, 2, 1)))
+    noted = actions(known, now=NOW - 2 * hour)[0]
+    assert isinstance(noted, NoteDeath)
+    assert len([death for death in noted.known.deaths if death > NOW - 2.5 * hour]) == 2, "the last one, and this one"
+    after = actions(noted.known, now=NOW - 2 * hour + 60)
+    assert [type(each) for each in after] == [Start]
+
+
+def test_an_agent_that_refuses_and_fails_at_once_is_given_up() -> None:
     """An agent that ends at once with an error, whatever it is started with, is given up like any other."""
     known, starts = ALIVE, 0
     now, resumes = NOW, False
@@ -275,7 +293,7 @@ def test_refusals_count_as_deaths() -> None:
                     starts, resumes = starts + 1, not fresh
                 case LookAgain(when):
                     now, starts, resumes = when, starts + 1, True
-        assert starts <= POLICY.burst + 1
+        assert starts <= 2 * (POLICY.burst + 1), "each counted death is followed by at most one refusal"
     assert starts >= POLICY.burst
 
 
