@@ -23,6 +23,7 @@ GENERATORS = (
     ("docs/fleet.schema.json", ["shared.fleet.schema", "--write"]),
     ("mosquitto/acl", ["shared.messaging.broker.acl", "--write"]),
     ("docs/confusion.md", ["tests.real_agents.matrix"]),
+    ("docs/reliability.md", ["tests.reliability"]),
 )
 """The committed files that are made from code and data. Tests fail while one is outdated."""
 QUICK = "not real_agent and not long"
