@@ -6,12 +6,16 @@ from registry import RegistryFile
 from services.reconciler.service import Reconciler
 from services.reconciler.single_run import run_dry, run_once
 from shared.runtime.bootstrap import ServiceContext, parser_for, serve_fleet
+from shared.system.lock import holder
 from shared.system.tmux import Tmux
 
 
 def build(context: ServiceContext) -> Reconciler:
     tmux = Tmux(context.fleet.declared.tmux.socket, on_change=context.nudge)
-    return Reconciler(context.fleet_file, RegistryFile(context.fleet.registry), tmux, context.journal)
+    registry, lock = RegistryFile(context.fleet.registry), context.fleet.home / "run" / "spawner.lock"
+    return Reconciler(
+        context.fleet_file, registry, tmux, context.journal, spawner_lives=lambda: holder(lock) is not None
+    )
 
 
 def main() -> int:

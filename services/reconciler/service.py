@@ -5,7 +5,7 @@ A drift waits while an open command about the agent, or an event that the regist
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -43,6 +43,10 @@ WAITS_AT_MOST = timedelta(seconds=30)
 LOOKS_AGAIN_AFTER = timedelta(seconds=0.5)
 NEW_SESSION_S = 3.0
 """A session younger than this is reported by the service that made it."""
+START_LASTS_AT_MOST_S = 600.0
+"""A spawner that hangs for longer in the middle of a start is no explanation any more."""
+EVENTS_SEARCHED = 2_000
+"""How far back the spawner's events are searched for the start of a session."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +77,12 @@ class Reconciler:
         tmux: Tmux,
         journal: Journal,
         environment: Mapping[str, str] | None = None,
+        spawner_lives: Callable[[], bool] = lambda: False,
     ) -> None:
         self._fleet_file = fleet_file
         self._records = RegistryReader(registry, journal)
         self._observer = Observer(tmux, dict(os.environ if environment is None else environment))
-        self._explanations = Explanations(journal, fleet_file.fleet.space)
+        self._explanations = Explanations(journal, fleet_file.fleet.space, spawner_lives)
         self._agreed: dict[str, Comparison] = {}
         """Agents whose record and world agreed when they were last compared."""
         self.differences: list[Difference] = []
@@ -261,9 +266,10 @@ def _telling_fields(event: AgentEvent) -> dict[str, Any]:
 class Explanations:
     """Commands and events that may explain a drift before it is reported."""
 
-    def __init__(self, journal: Journal, space: Space) -> None:
+    def __init__(self, journal: Journal, space: Space, spawner_lives: Callable[[], bool] = lambda: False) -> None:
         self._journal = journal
         self._space = space
+        self._spawner_lives = spawner_lives
         self._waiting_since: dict[tuple[str, str], datetime] = {}
         """By agent, drift and session."""
         self._recorded = 0
@@ -299,11 +305,20 @@ class Explanations:
         if waited < WAITS_AT_MOST and self._journal.has_event_on("spawner", lifecycle, after=self._recorded):
             return "what the spawner told of it is not recorded yet"
         if drift is UNREGISTERED:
+            if pane is not None and self._is_being_started(lifecycle, pane, turn.now.timestamp()):
+                return "the spawner is about to tell of its start"
             if pane is not None and abs(turn.now.timestamp() - pane.created) < NEW_SESSION_S:
                 return "its session has just been made"
             if waited < RECORD_FOLLOWS_WITHIN:
                 return "its record may follow"
         return ""
+
+    def _is_being_started(self, lifecycle: str, pane: Pane, now: float) -> bool:
+        """Whether a living spawner may have made this session and not told of it yet, however slow it is."""
+        if pane.spawn is None or abs(now - pane.created) >= START_LASTS_AT_MOST_S or not self._spawner_lives():
+            return False
+        told = self._journal.newest_on([lifecycle], limit=20, scanned=EVENTS_SEARCHED)
+        return not any(f'"{pane.spawn}"'.encode() in entry.payload for entry in told)
 
     def _is_busy(self, agent: str, now: datetime, waited: timedelta) -> bool:
         """Whether a command about the agent is open, or was answered just now.

@@ -8,7 +8,7 @@ import pytest
 
 from services.reconciler import classification as table
 from services.reconciler.classification import Drift
-from services.reconciler.service import RECORD_FOLLOWS_WITHIN, WAITS_AT_MOST, Explanations
+from services.reconciler.service import RECORD_FOLLOWS_WITHIN, START_LASTS_AT_MOST_S, WAITS_AT_MOST, Explanations
 from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, Stop
 from shared.contract.events.lifecycle import AgentSpawned
 from shared.contract.topics import Space
@@ -27,7 +27,8 @@ class Host:
     def __init__(self, path: Path) -> None:
         self.spawner, self.registrar = (Peer(path, service, SPACE) for service in ("spawner", "registrar"))
         self.journal = Journal(path, "reconciler")
-        self.explanations = Explanations(self.journal, SPACE)
+        self.spawner_lives = False
+        self.explanations = Explanations(self.journal, SPACE, lambda: self.spawner_lives)
         self.now = NOW
 
     def waits(
@@ -145,6 +146,32 @@ def test_a_session_that_was_just_made_is_left_to_the_service_that_made_it(host: 
     assert "may follow" in host.waits(table.UNREGISTERED, "old")
     host.now += RECORD_FOLLOWS_WITHIN
     assert host.waits(table.UNREGISTERED, "old") == ""
+
+
+def test_a_start_under_way_explains_a_session_however_slow_it_is(host: Host) -> None:
+    made = host.now.timestamp()
+    host.spawner_lives = True
+    host.now += timedelta(minutes=5)
+    assert "about to tell" in host.waits(table.UNREGISTERED, created=made)
+    host.spawner_lives = False
+    host.now += RECORD_FOLLOWS_WITHIN
+    assert host.waits(table.UNREGISTERED, created=made) == "", "no one is there to tell of it"
+
+
+def test_a_session_whose_start_was_told_and_that_has_no_record_is_reported(host: Host) -> None:
+    made = host.now.timestamp()
+    host.spawner_lives = True
+    host.told("builder")
+    host.read()
+    host.now += timedelta(seconds=4)
+    assert "may follow" in host.waits(table.UNREGISTERED, created=made)
+    host.now += RECORD_FOLLOWS_WITHIN
+    assert host.waits(table.UNREGISTERED, created=made) == ""
+
+
+def test_a_session_that_the_spawner_leaves_alone_for_long_is_reported(host: Host) -> None:
+    host.spawner_lives = True
+    assert "may follow" in host.waits(table.UNREGISTERED, created=host.now.timestamp() - START_LASTS_AT_MOST_S)
 
 
 @pytest.mark.parametrize("kind", [table.IDENTIFIED, table.MOVED, table.STALE_ID])

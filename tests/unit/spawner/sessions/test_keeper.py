@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from services.spawner.sessions.keeper import DEAD_PANE_STAYS_S, EXIT_STATUS_WITHIN_S
+from services.spawner.sessions.keeper import DEAD_PANE_STAYS_S, EXIT_STATUS_WITHIN_S, STARTS_IN_A_TURN
 from services.spawner.sessions.memory import Ended, Exited, GivenUp, Origin, RefusedToResume, Running
 from shared.contract.commands import Adopt, Restart, Resume, Spawn, Stop
 from shared.contract.events.lifecycle import AgentExited, AgentGaveUp, AgentRestarted, AgentSpawned
@@ -31,6 +31,17 @@ def test_a_declared_agent_is_started_and_published(make: MakeWorld) -> None:
     assert isinstance(event, AgentSpawned)
     assert (event.spawn, event.pane, event.pid) == (pane.spawn, pane.pane_id, pane.pid)
     assert (world.known().phase, world.known().spawn) == (Running(), pane.spawn)
+
+
+def test_a_turn_starts_a_few_and_the_next_one_follows_at_once(make: MakeWorld) -> None:
+    agents: dict[str, dict[str, object]] = {f"agent-{number}": {} for number in range(2 * STARTS_IN_A_TURN)}
+    world = make(agents=agents, start={"at_once": 100, "gap_s": 0})
+    for turns in (1, 2):
+        turn = world.turn()
+        assert len(world.events) == len(world.tmux.panes) == turns * STARTS_IN_A_TURN
+        assert turn.look_again == turn.now
+    world.turn()
+    assert len(world.events) == len(agents) + 1
 
 
 def test_a_session_that_was_started_before_a_crash_is_claimed_and_not_started_twice(make: MakeWorld) -> None:
