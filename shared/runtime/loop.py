@@ -114,9 +114,9 @@ class ServiceLoop:
         time.sleep(max(0.0, self._coalesces_until - time.monotonic()))
         for item in self._inbox.take(self._deadline()):
             self._note(item)
+        self._bus.leave_if_silent()  # now, and not after a turn: what came while that lasted must be noted first
         self._attempt(self._receive, self._receiving)
         self._attempt(self._look, self._timer.backoff)
-        self._bus.leave_if_silent()
         now = time.monotonic()
         if self._intake.presence_is_wrong or now >= self._next_heartbeat:
             self._heartbeat(now)

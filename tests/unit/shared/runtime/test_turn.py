@@ -359,6 +359,28 @@ def test_a_repeated_start_of_a_connection_knows_how_long_the_service_was_away(ri
     assert rig.codes() == {"c1": "expired"}
 
 
+def test_what_the_broker_acknowledged_during_a_long_turn_counts_before_it_is_judged(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(rig)
+    order: list[str] = []
+
+    def long_turn(_: Turn) -> None:
+        order.append("turn")
+        rig.inbox.put(MessageAcknowledged(1, 1))
+
+    def noted(_: MessageAcknowledged) -> bool:
+        order.append("acknowledgement")
+        return True
+
+    monkeypatch.setattr(rig.bus, "note_acknowledged", noted)
+    monkeypatch.setattr(rig.bus, "leave_if_silent", lambda: order.append("judgement"))
+    rig.service.does = [long_turn]
+    rig.run(LookRequest("x"))
+    rig.run()
+    assert order[order.index("turn") :] == ["turn", "acknowledgement", "judgement"]
+
+
 def test_replies_that_a_broker_may_have_lost_are_published_again(rig: Rig) -> None:
     connect(rig)
     rig.service.does = [tells]
