@@ -53,6 +53,8 @@ class Spawner:
         self._log = log
         self._notice = ""
         self._notice_until: datetime | None = None
+        self._keeps_next = ""
+        """The agent that the last turn had no time for."""
         self._started_with = fixed_settings(fleet_file.fleet)
 
     def states(self) -> Iterable[Data]:
@@ -70,10 +72,7 @@ class Spawner:
         turn.commands += [pending for pending in turn.late_commands if has_begun(view, pending)]
         typed = self._carry_out_all(view)
         ended = [agent for agent, pane in view.panes.items() if pane.dead]
-        for agent in dict.fromkeys([*view.fleet.agents, *view.adopted(), *ended]):
-            if agent not in self._commands.down_for_now:
-                with turn.isolated(agent):
-                    self._keeper.keep(view, agent)
+        self._keep_all(view, list(dict.fromkeys([*view.fleet.agents, *view.adopted(), *ended])))
         self._typing.serve(view, typed)
         if turn.poll:
             remove_past(view)
@@ -142,7 +141,8 @@ class Spawner:
                 typed.append(pending)
             elif isinstance(pending.command, SpawnAll):
                 self._commands.carry_out(view, pending)
-            elif agent in busy or "*" in busy or (agent == "*" and busy):
+            elif agent in busy or "*" in busy or (agent == "*" and busy) or (busy and view.is_over):
+                busy.add(agent)  # nor is a later command for it carried out, or typed, before this one
                 view.turn.look_again_at(view.turn.now)
             else:
                 self._commands.carry_out(view, pending)
@@ -153,6 +153,19 @@ class Spawner:
         for each in waiting:
             defer(view, each, "its agent is being started or ended")
         return [each for each in typed if each not in waiting]
+
+    def _keep_all(self, view: SpawnerView, agents: list[str]) -> None:
+        """Keep every agent. Those that a turn has no time for are the first of the next one."""
+        first = agents.index(self._keeps_next) if self._keeps_next in agents else 0
+        self._keeps_next = ""
+        for place, agent in enumerate([*agents[first:], *agents[:first]]):
+            if place and view.is_over:  # one in each turn at least
+                self._keeps_next = agent
+                view.turn.look_again_at(view.turn.now)
+                return
+            if agent not in self._commands.down_for_now:
+                with view.turn.isolated(agent):
+                    self._keeper.keep(view, agent)
 
     def _is_known(self, view: SpawnerView, command: AgentCommand) -> bool:
         if isinstance(command, Adopt) or command.agent in view.fleet.agents or view.known(command.agent).is_adopted:

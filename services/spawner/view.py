@@ -1,8 +1,9 @@
 """One turn of the spawner: what is asked, what the fleet file says, what tmux shows, what is remembered."""
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,8 @@ from shared.runtime.turn import Turn
 from shared.system.tmux import Pane
 
 UNKNOWN = AgentMemory()
+WORKS_FOR_S = 1.0
+"""A turn begins nothing more after this time: the rest has the next turn, so that what was done is published first."""
 
 
 class UnknownBackend(MusterError):
@@ -35,6 +38,12 @@ class SpawnerView:
     """Requests after which another one came for the same agent. They stop waiting."""
     starts: int = 0
     """How many sessions were started in this turn."""
+    _works_until: float = field(default_factory=lambda: time.monotonic() + WORKS_FOR_S)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether this turn has worked for long enough: what is not begun yet is left to the next one."""
+        return time.monotonic() > self._works_until
 
     @property
     def now(self) -> float:
