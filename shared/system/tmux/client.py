@@ -208,6 +208,11 @@ class Tmux:
             raise WrongSpawn(target, spawn, found)
         return _is_there(answer, "kill-session")
 
+    def end_unused_keeper(self) -> None:
+        """End Muster's own session if no agent has one, and so a server that has no other session."""
+        with suppress(NoSession):
+            self._link.ask_safely(END_UNUSED_KEEPER, changes=True)
+
     def _kill_own_pane(self, session_id: str, spawn: str) -> bool:
         """End an agent in a session that it shares with another agent."""
         panes = [pane for pane in self.look() if (pane.session_id, pane.spawn) == (session_id, spawn)]
