@@ -1,6 +1,6 @@
 """One turn of the spawner: what is asked, what the fleet file says, what tmux shows, what is remembered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,6 +35,8 @@ class SpawnerView:
     """Requests after which another one came for the same agent. They stop waiting."""
     starts: int = 0
     """How many sessions were started in this turn."""
+    variables: Set[str] | None = None
+    """What every new session gets from the tmux server; None before it was asked for in this turn."""
 
     @property
     def now(self) -> float:

@@ -1,6 +1,6 @@
 """A whole fleet goes up, loses its tmux server, and goes down: the seconds of each, against bare tmux.
 
-The agents are `sleep` programs, with the default `start` settings. The baseline is what tmux alone takes in the same run
+The agents are `sleep` programs, with the default `start` settings. The baseline is what tmux alone takes in this run
 to start so many sessions, one client each, and to end them.
 Run: python -m tests.bench.bench_scale [--agents 500]
 """
@@ -21,6 +21,7 @@ from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 
 BUDGET_S = 15.0
+BETWEEN_LOOKS_S = 0.1
 SLEEPER = {"sleeper": {"binary": "sleep", "argv": ["{binary}", "100000"], "deliver": "arg"}}
 
 
@@ -53,7 +54,8 @@ def bare_tmux(number: int) -> tuple[float, float]:
 
 def all_run(fleet: RunningFleet) -> bool:
     """Whether each agent has a session, and the registry says which."""
-    sessions = {pane.agent: pane.spawn for pane in fleet.tmux.look() if pane.agent and not pane.dead}
+    time.sleep(BETWEEN_LOOKS_S)  # to look costs the same processors
+    sessions = fleet.tmux.stamps(fleet.fleet.stamp)
     if len(sessions) < len(fleet.fleet.agents):
         return False
     return sessions == {agent: record.spawn for agent, record in fleet.records().items() if record.is_running}
@@ -61,9 +63,10 @@ def all_run(fleet: RunningFleet) -> bool:
 
 def cpu_seconds(fleet: RunningFleet) -> dict[str, float]:
     found = {}
-    for name, pid in supervision.pids(fleet.fleet).items():
+    server = (fleet.tmux.server or "").split("-")[0]
+    for name, pid in [*supervision.pids(fleet.fleet).items(), ("tmux", int(server))]:
         used = psutil.Process(pid).cpu_times()
-        found[name] = used.user + used.system
+        found[name] = round(used.user + used.system, 1)
     return found
 
 
@@ -78,15 +81,18 @@ def main() -> None:
         start_s, end_s = bare_tmux(number)
         fleet = RunningFleet(Path(directory), agents, backends=SLEEPER)
 
+        def stamps() -> list[str]:
+            return list(fleet.tmux.stamps(fleet.fleet.stamp).values())
+
         def up() -> None:
             fleet.up()
             wait_until(lambda: all_run(fleet), "all sessions, and the registry", 300)
 
         def recovery() -> None:
-            before = {pane.spawn for pane in fleet.tmux.look()}
+            before = set(stamps())
             end_server(fleet.socket)
             fleet.tmux.close()
-            wait_until(lambda: all_run(fleet) and not before & {pane.spawn for pane in fleet.tmux.look()}, "all", 300)
+            wait_until(lambda: all_run(fleet) and not before & set(stamps()), "all sessions again", 300)
 
         try:
             took.append(("up → all run and are recorded", timed(up), start_s))
