@@ -103,6 +103,7 @@ def main() -> None:
                 print("and recovery:", cpu_seconds(fleet))
             took.append(("down --agents", timed(lambda: fleet.cli("down", "--agents")), end_s))
             assert not fleet.tmux.look()
+            took.append(("up again, each where it was", timed(up), start_s))
         finally:
             fleet.end()
     for what, seconds, baseline in took:
