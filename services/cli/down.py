@@ -1,21 +1,38 @@
-"""`muster down`: stops every process of the fleet; agents go on unless --agents."""
+"""`muster down`: stops every process of the fleet; agents go on unless --agents.
+
+The spawner ends the agents' sessions, and tells how far it is. If it does not, a spawner alone ends what is left once
+the services are down.
+"""
 
 import argparse
 import json
+import os
+import select
+import subprocess
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from registry import BadRegistry, RegistryFile
-from services.cli import supervision
+from services.cli import exit_codes, supervision
 from services.cli.fleet_option import is_up, open_fleet_leniently, say
 from services.cli.request import ask
-from services.cli.up import bring_up
+from services.cli.words import plain
+from shared.client.processes import down_lock
 from shared.contract.commands import StopAll
 from shared.contract.states import Status
 from shared.errors import MusterError
 from shared.fleet import Fleet
+from shared.system.lock import AlreadyRunning, hold
 from shared.system.tmux import Pane, Tmux
 
 RECORDED_WITHIN_S = 3.0
+PROGRESS_WITHIN_S = 20.0
+NAMED = 10
+
+
+class NotEnded(MusterError):
+    """Sessions of agents are left."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,26 +44,35 @@ def run(options: argparse.Namespace) -> int:
     fleet, fault = open_fleet_leniently(options)
     if fault:
         say(f"{fault}\ngoing by the file that was good at the last `up`")
-    ended = bring_down(fleet, agents=options.agents)
+    try:
+        ended = bring_down(fleet, agents=options.agents)
+    except KeyboardInterrupt:
+        on = "the services go on, and start again what was ended" if is_up(fleet) else "the services are down"
+        say(f"interrupted: {on}; run `muster down{' --agents' if options.agents else ''}` again")
+        return exit_codes.INTERRUPTED
     if options.json:
         print(json.dumps({"ended": ended}))
     return 0
 
 
 def bring_down(fleet: Fleet, *, agents: bool) -> list[str]:
-    """End the processes, with `agents` the agents too; returns what was ended."""
-    running = sessions(fleet)
-    if agents and (running or is_up(fleet)):
-        if not is_up(fleet):
-            say("starting the services, for only the spawner ends sessions")
-            bring_up(fleet)
-        say(ask(fleet, StopAll(for_now=True, by="muster down")).said)
-        _wait_until_recorded(fleet, {pane.spawn for pane in _panes(fleet)})
-    ended = supervision.stop(fleet)
-    say(f"down: {', '.join(ended)}" if ended else "nothing was running")
-    if running and not agents:
-        say(f"agents go on in tmux: {', '.join(running)} (end them with: muster down --agents)")
-    return ended
+    """End the processes, with `agents` the agents too; returns what was ended. Raises NotEnded."""
+    if not fleet.home.exists():  # it was never up
+        say("nothing was running")
+        return []
+    with _alone(fleet):
+        running = sessions(fleet)
+        left_alone: set[str] = set()
+        if agents and is_up(fleet):
+            left_alone = _end_by_spawner(fleet)
+        ended = supervision.stop(fleet)
+        say(f"down: {', '.join(ended)}" if ended else "nothing was running" + (" but agents" if running else ""))
+        if agents:
+            _end_what_is_left(fleet, left_alone)
+        elif running and not agents:
+            say(f"agents go on in tmux: {_named(running)} (end them with: muster down --agents)")
+        _end_unused_keeper(fleet)
+        return ended
 
 
 def sessions(fleet: Fleet) -> list[str]:
@@ -54,15 +80,101 @@ def sessions(fleet: Fleet) -> list[str]:
     return sorted(pane.agent for pane in _panes(fleet) if pane.agent)
 
 
-def _panes(fleet: Fleet) -> list[Pane]:
+@contextmanager
+def _alone(fleet: Fleet) -> Iterator[None]:
+    """One `down` at a time. The spawner goes by this lock too: what a `down` asked for ends with it."""
+    told = False
+    while True:
+        try:
+            held = hold(down_lock(fleet), "`muster down`")
+        except AlreadyRunning as other:
+            if not told:
+                say(f"waiting for another `muster down` (pid {other.pid})")
+            told = True
+            time.sleep(0.1)
+        else:
+            break
+    with held:
+        yield
+
+
+def _end_by_spawner(fleet: Fleet) -> set[str]:
+    """Have the running spawner end all sessions; returns the agents that it left alone."""
+    try:
+        command = StopAll(for_now=True, down=os.getpid())
+        reply = ask(fleet, command, wait_s=PROGRESS_WITHIN_S, while_it_proceeds=True)
+    except MusterError as error:
+        say(f"{error}\nthe spawner did not end all sessions: ending the services first, then the rest")
+        return set()
+    say(plain(reply.said))
+    if reply.ok:
+        _wait_until_recorded(fleet, {pane.spawn for pane in _panes(fleet)})
+    return set(reply.result.get("left_alone", []))
+
+
+def _end_what_is_left(fleet: Fleet, left_alone: set[str]) -> None:
+    """End all sessions while no service runs."""
+    try:
+        if not {pane.agent for pane in _look(fleet)} - left_alone:
+            return
+        with supervision.start_alone(fleet, "spawner", "--end-sessions") as process:
+            try:
+                code = _follow(process)
+            finally:
+                process.kill()
+        left = [] if code == 0 else sorted(pane.agent for pane in _look(fleet) if pane.agent)
+    except MusterError as error:
+        raise NotEnded(
+            f"the services are down, but whether agents still run is not known: {error}; when tmux answers, run"
+            " `muster down --agents` again"
+        ) from error
+    if code != 0:
+        raise NotEnded(
+            f"the services are down, but {len(left)} agents still run in tmux: {_named(left)}; look at"
+            f" {supervision.log_of(fleet, 'spawner')}, then run `muster down --agents` again"
+        )
+
+
+def _follow(process: subprocess.Popen[bytes]) -> int | None:
+    """Tell what it prints; returns its exit code, or None if nothing came for too long."""
+    out = process.stdout
+    while out is not None and select.select([out], [], [], PROGRESS_WITHIN_S)[0]:
+        if not (line := out.readline()):
+            return process.wait()
+        say(plain(line.decode().strip()))
+    return None
+
+
+def _end_unused_keeper(fleet: Fleet) -> None:
+    """Nothing of ours stays in tmux when no agent does, whoever ended the agents."""
     tmux = Tmux(fleet.declared.tmux.socket)
     try:
-        return [pane for pane in tmux.look() if pane.fleet == fleet.stamp]
+        tmux.end_unused_keeper()
+    except MusterError as error:
+        say(str(error))
+    finally:
+        tmux.close()
+
+
+def _panes(fleet: Fleet) -> list[Pane]:
+    try:
+        return _look(fleet)
     except MusterError as error:
         say(str(error))
         return []
+
+
+def _look(fleet: Fleet) -> list[Pane]:
+    tmux = Tmux(fleet.declared.tmux.socket)
+    try:
+        return [pane for pane in tmux.look() if pane.fleet == fleet.stamp]
     finally:
         tmux.close()
+
+
+def _named(agents: Sequence[str]) -> str:
+    more = f" and {len(agents) - NAMED} more" if len(agents) > NAMED else ""
+    return ", ".join(agents[:NAMED]) + more
 
 
 def _wait_until_recorded(fleet: Fleet, left: set[str | None]) -> None:

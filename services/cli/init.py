@@ -87,7 +87,7 @@ agents:
 #environment:                   # what agents see of the environment that `muster up` was started in
 #  allow: [HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TZ, TMPDIR, XDG_*, SSH_AUTH_SOCK, GIT_*]    # or more
 
-#start: {at_once: 4, gap_s: 0.5}    # starting many: so many together, then one more after each gap
+#start: {at_once: 8, gap_s: 0.5}    # starting many: so many together, then one more after each gap
 #restarts:                      # for all agents together, for what kills them all alike
 #  burst: 20                    # more restarts than this ...
 #  burst_s: 10                  # ... within so many seconds wait for their turn

@@ -26,9 +26,13 @@ def check_name(name: str, kind: str = "agent") -> None:
         raise MusterError(f"{name!r} is no {kind}'s name: they are [a-z0-9_-], 1 to 64 long")
 
 
-def ask(fleet: Fleet, command: Command, *, wait_s: float = WAIT_S) -> Reply:
+def ask(fleet: Fleet, command: Command, *, wait_s: float = WAIT_S, while_it_proceeds: bool = False) -> Reply:
     return request.ask(
-        fleet, command.model_copy(update={"by": asker()}), wait_s=wait_s, on_wait=lambda said: say(plain(said))
+        fleet,
+        command.model_copy(update={"by": asker()}),
+        wait_s=wait_s,
+        on_wait=lambda said: say(plain(said)),
+        while_it_proceeds=while_it_proceeds,
     )
 
 

@@ -182,6 +182,7 @@ def short_size(ids: Iterable[str]) -> int:
 # --- everything together ---
 
 NO_BROKER = "the broker is down: services go on by polling, and commands go through the journal"
+NOTHING_RUNS = "no service runs: nobody tends the agents, and what is shown may be old; start them with: muster up"
 LEAST_TABLE_ROWS = 3
 """A table's head, one row, and the line about what is left out."""
 
@@ -264,7 +265,8 @@ class StatusView:
 
     def _warnings(self, paint: Paint) -> list[str]:
         snapshot = self.snapshot
-        lines = [NO_BROKER] if snapshot.bus is None else []
+        serves = any(name in snapshot.pids for name in snapshot.fleet.services)
+        lines = [] if snapshot.bus is not None else [NO_BROKER if serves else NOTHING_RUNS]
         lines += [line for fault in snapshot.faults for line in map(plain, fault.splitlines())]
         if snapshot.source is RecordSource.JOURNAL:
             lines.append("the agents are shown as the journal has them, which is the last good state")

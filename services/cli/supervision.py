@@ -19,7 +19,18 @@ from shared.fleet import Fleet
 from shared.messaging.broker import ensure_credentials
 from shared.system.files import make_directory, write
 
-__all__ = ["SUPERVISOR", "configuration", "foreground", "log_of", "make_home", "pids", "run_once", "start", "stop"]
+__all__ = [
+    "SUPERVISOR",
+    "configuration",
+    "foreground",
+    "log_of",
+    "make_home",
+    "pids",
+    "run_once",
+    "start",
+    "start_alone",
+    "stop",
+]
 
 STOPS_WITHIN_S = 15.0
 
@@ -96,6 +107,13 @@ def start(fleet: Fleet) -> None:
 def run_once(fleet: Fleet, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a service as a child that looks once and ends; its output is captured."""
     return subprocess.run(foreground(fleet, name, *arguments), capture_output=True, text=True, check=False)
+
+
+def start_alone(fleet: Fleet, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """Start a service as a child, without a supervisor; what it prints can be read, and it logs as ever."""
+    make_home(fleet)
+    with log_of(fleet, name).open("a") as log:
+        return subprocess.Popen(foreground(fleet, name, *arguments), stdout=subprocess.PIPE, stderr=log, bufsize=0)
 
 
 def foreground(fleet: Fleet, name: str, *arguments: str) -> list[str]:

@@ -8,7 +8,7 @@ import time
 from services.cli import exit_codes, supervision
 from services.cli.fleet_option import is_up, open_fleet, say
 from shared.client.presence import read_presence
-from shared.client.processes import programs, switched_on_since
+from shared.client.processes import going_down, programs, switched_on_since
 from shared.contract.states import Presence
 from shared.errors import MusterError
 from shared.fleet import Fleet
@@ -18,6 +18,7 @@ from shared.runtime.bootstrap import endpoints_of
 from shared.system.files import write
 
 READY_WITHIN_S = 30.0
+ENDED_MEANWHILE = "the supervisor ended before all services were ready; `muster down` does that, or a signal"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     fleet = open_fleet(options)
+    _wait_for_down(fleet)
     if is_up(fleet):
         if new := switched_on_since(fleet):
             raise MusterError(
@@ -33,7 +35,8 @@ def run(options: argparse.Namespace) -> int:
             )
         waiting = _wait_for_services(fleet)
         if waiting:
-            raise MusterError(f"up, but not all of it answers: {_last_log_lines(fleet, waiting)}\nrun: muster doctor")
+            said = "up, but not all of it answers" if is_up(fleet) else ENDED_MEANWHILE
+            raise MusterError(f"{said}: {_last_log_lines(fleet, waiting)}\nrun: muster doctor")
         say("already up")
     else:
         bring_up(fleet)
@@ -42,12 +45,21 @@ def run(options: argparse.Namespace) -> int:
         if "board" in fleet.services:
             say("see your agents in the browser with: muster board")
         if read_presence(fleet, 1.0) is None:
-            say(f"but no broker answers at {', '.join(map(str, endpoints_of(fleet)))}: the services go on by polling")
+            at = ", ".join(map(str, endpoints_of(fleet)))
+            say(f"but no broker answers{f' at {at}' if at else ''}: the services go on by polling")
             return exit_codes.NOT_ALL_UP
     if options.json:
         json.dump(supervision.pids(fleet), sys.stdout)
         print()
     return 0
+
+
+def _wait_for_down(fleet: Fleet) -> None:
+    """Let a `muster down` that is under way end first: it would end what is started now."""
+    if (pid := going_down(fleet)) is not None:
+        say(f"waiting for `muster down` (pid {pid}) to end")
+    while going_down(fleet) is not None:
+        time.sleep(0.1)
 
 
 def bring_up(fleet: Fleet) -> None:
@@ -61,9 +73,8 @@ def bring_up(fleet: Fleet) -> None:
     supervision.start(fleet)
     waiting = _wait_for_services(fleet)
     if waiting and not (fleet.declared.broker.endpoints and supervision.pids(fleet).keys() >= set(fleet.services)):
-        raise MusterError(
-            f"not ready after {READY_WITHIN_S:.0f} s: {_last_log_lines(fleet, waiting)}\nrun: muster doctor"
-        )
+        said = f"not ready after {READY_WITHIN_S:.0f} s" if is_up(fleet) else ENDED_MEANWHILE
+        raise MusterError(f"{said}: {_last_log_lines(fleet, waiting)}\nrun: muster doctor")
 
 
 def _wait_for_services(fleet: Fleet) -> list[str]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 from registry import BadRegistry, RegistryFile
 from services.spawner.commands.replies import defer, spawn_of
 from services.spawner.commands.sessions import SessionCommands, is_about_sessions, no_such_agent
+from services.spawner.commands.stopping import STOP_PROGRESS
 from services.spawner.sessions.conversations import note_identified
 from services.spawner.sessions.displacement import follow_moved_panes
 from services.spawner.sessions.keeper import SessionKeeper
@@ -16,7 +17,7 @@ from services.spawner.sessions.parking import park, remove_past, unpark
 from services.spawner.sessions.recorded_memory import from_record
 from services.spawner.typing.queue import TypingQueue, is_typing
 from services.spawner.view import SpawnerView
-from shared.contract.commands import Adopt, AgentCommand, Delete, Forget, Park, SpawnAll, Stop, Unpark
+from shared.contract.commands import Adopt, AgentCommand, Delete, Forget, Park, SpawnAll, Stop, StopAll, Unpark
 from shared.contract.envelope import Data
 from shared.contract.ids import new_id
 from shared.fleet import Fleet, FleetFile
@@ -72,7 +73,8 @@ class Spawner:
         turn.commands += [pending for pending in turn.late_commands if has_begun(view, pending)]
         typed = self._carry_out_all(view)
         ended = [agent for agent, pane in view.panes.items() if pane.dead]
-        self._keep_all(view, list(dict.fromkeys([*view.fleet.agents, *view.adopted(), *ended])))
+        kept = [] if self._commands.stops.starts_nothing(view) else [*view.fleet.agents, *view.adopted(), *ended]
+        self._keep_all(view, list(dict.fromkeys(kept)))
         self._typing.serve(view, typed)
         if turn.poll:
             remove_past(view)
@@ -139,7 +141,7 @@ class Spawner:
                 view.turn.reply(pending, no_such_agent(view, agent), code="unknown_agent")
             elif not is_about_sessions(pending.command):
                 typed.append(pending)
-            elif isinstance(pending.command, SpawnAll):
+            elif isinstance(pending.command, SpawnAll) and "*" not in busy:
                 self._commands.carry_out(view, pending)
             elif agent in busy or "*" in busy or (agent == "*" and busy) or (busy and view.is_over):
                 busy.add(agent)  # nor is a later command for it carried out, or typed, before this one
@@ -163,7 +165,7 @@ class Spawner:
                 self._keeps_next = agent
                 view.turn.look_again_at(view.turn.now)
                 return
-            if agent not in self._commands.down_for_now:
+            if agent not in self._commands.stops.down_for_now:
                 with view.turn.isolated(agent):
                     self._keeper.keep(view, agent)
 
@@ -208,6 +210,9 @@ def _logged(view: SpawnerView) -> Iterator[Pane]:
 
 def has_begun(view: SpawnerView, pending: PendingCommand) -> bool:
     """Whether an expired command was begun before it expired: then it is finished."""
+    if isinstance(pending.command, StopAll):
+        progress = view.turn.memory.find(STOP_PROGRESS)
+        return progress is not None and progress.request == pending.request.id
     agent = getattr(pending.command, "agent", None)
     if agent is None:
         return False

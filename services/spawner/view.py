@@ -1,7 +1,7 @@
 """One turn of the spawner: what is asked, what the fleet file says, what tmux shows, what is remembered."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -38,6 +38,8 @@ class SpawnerView:
     """Requests after which another one came for the same agent. They stop waiting."""
     starts: int = 0
     """How many sessions were started in this turn."""
+    variables: Set[str] | None = None
+    """What every new session gets from the tmux server; None before it was asked for in this turn."""
     _works_until: float = field(default_factory=lambda: time.monotonic() + WORKS_FOR_S)
 
     @property

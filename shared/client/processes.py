@@ -25,6 +25,16 @@ def pids(fleet: Fleet) -> dict[str, int]:
     return {name: pid for name, pid in found.items() if pid is not None}
 
 
+def down_lock(fleet: Fleet) -> Path:
+    """The lock that `muster down` holds from its beginning to its end."""
+    return fleet.home / "run" / "down.lock"
+
+
+def going_down(fleet: Fleet) -> int | None:
+    """The process id of the `muster down` that is under way; None if none is."""
+    return holder(down_lock(fleet))
+
+
 def last_good(fleet: Fleet) -> Path:
     """A copy of the fleet file as it was when the services were started."""
     return fleet.home / "run" / "fleet.yaml"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from shared.client.presence import QuietLog
+from shared.client.processes import pids
 from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, AgentCommand, Command, Reply
 from shared.contract.ids import new_id
 from shared.contract.services import SERVICES
@@ -40,9 +41,17 @@ class MayBeAccepted(NoReply):
 
 
 def ask(
-    fleet: Fleet, command: Command, *, wait_s: float = 20.0, on_wait: Callable[[str], None] = lambda _: None
+    fleet: Fleet,
+    command: Command,
+    *,
+    wait_s: float = 20.0,
+    on_wait: Callable[[str], None] = lambda _: None,
+    while_it_proceeds: bool = False,
 ) -> Reply:
-    """Send a command and return its final reply. `on_wait` gets what it waits for. Raises NoReply or StillWaits."""
+    """Send a command and return its final reply. `on_wait` gets what it waits for. Raises NoReply or StillWaits.
+
+    With `while_it_proceeds`, each news of what it waits for begins `wait_s` anew.
+    """
     owner = command.addressee()
     if owner in SERVICES and owner not in fleet.services:
         raise MusterError(
@@ -52,12 +61,11 @@ def ask(
     command_id = new_id()
     expires = datetime.now(UTC) + timedelta(seconds=COMMAND_EXPIRES_AFTER_S)
     command = command.model_copy(update={"id": command_id, "expires": expires})
-    exchange = _Exchange(fleet, command, command_id, time.monotonic() + wait_s, on_wait)
+    exchange = _Exchange(fleet, command, command_id, wait_s, on_wait, while_it_proceeds=while_it_proceeds)
     reached = exchange.through_broker()
     if exchange.reply is None:
         if exchange.waits is None:
-            why = f"the {owner} gives no answer" if reached else "the broker is down"
-            on_wait(f"{why}: the command goes through the journal")
+            on_wait(f"{_why(fleet, owner, reached=reached)}: the command goes through the journal")
         try:
             exchange.through_journal()
         except MusterError as fault:
@@ -74,19 +82,37 @@ def ask(
             f"{exchange.waits}; it is still under way after {wait_s:g} s, and `muster events` tells its end"
         )
     raise NoReply(
-        f"no answer within {wait_s:g} s; {command.verb} {command_id} is carried out if its owner"
-        f" returns by {expires:%H:%M:%S} UTC"
+        f"no answer within {wait_s:g} s; {command.verb} {command_id} is carried out if the {owner}"
+        f" takes it up by {expires:%H:%M:%S} UTC"
     )
+
+
+def _why(fleet: Fleet, owner: str, *, reached: bool) -> str:
+    """Why a command was not answered over the broker."""
+    if not reached:
+        return "the broker is down"
+    if owner in fleet.services and owner not in pids(fleet):
+        return f"the {owner} does not run"
+    return f"the {owner} has not answered yet"
 
 
 class _Exchange:
     """One command and its replies."""
 
     def __init__(
-        self, fleet: Fleet, command: Command, command_id: str, deadline: float, on_wait: Callable[[str], None]
+        self,
+        fleet: Fleet,
+        command: Command,
+        command_id: str,
+        wait_s: float,
+        on_wait: Callable[[str], None],
+        *,
+        while_it_proceeds: bool,
     ) -> None:
         self._on_wait = on_wait
-        self._fleet, self._command, self._id, self._deadline = fleet, command, command_id, deadline
+        self._fleet, self._command, self._id = fleet, command, command_id
+        self._wait_s, self._while_it_proceeds = wait_s, while_it_proceeds
+        self._deadline = time.monotonic() + wait_s
         self._payload = command.model_dump_json(exclude_none=True).encode()
         self._reply_topic = REPLY.name(fleet.space, command=command_id)
         self.may_be_accepted = False
@@ -100,6 +126,8 @@ class _Exchange:
             self.reply = reply
         elif reply.said != self.waits:
             self.waits = reply.said
+            if self._while_it_proceeds:
+                self._deadline = time.monotonic() + self._wait_s
             self._on_wait(reply.said)
 
     def through_broker(self) -> bool:

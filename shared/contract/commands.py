@@ -160,6 +160,9 @@ class StopAll(Command):
     owner = "spawner"
 
     for_now: bool = Field(default=False, description="Only until the services are started again.")
+    down: int | None = Field(
+        default=None, description="The process id of the `muster down` that asks: only as long as that lives."
+    )
 
     def concerns(self) -> str | None:
         return "*"

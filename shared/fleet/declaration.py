@@ -118,9 +118,12 @@ class AdoptionSettings(Section):
 
 
 class StartSettings(Section):
-    """Starting many agents is spread out, so that it does not melt the machine."""
+    """Starting many agents is spread out, so that it does not melt the machine.
 
-    at_once: int = Field(default=4, ge=1, le=10_000)
+    An agent whose program soon leaves the processors alone gives its place back at once.
+    """
+
+    at_once: int = Field(default=8, ge=1, le=10_000)
     """So many may start together …"""
     gap_s: Seconds = 0.5
     """… and then one more after every so many seconds."""

@@ -128,6 +128,10 @@ class FakeTmux(Tmux):
             del self.panes[pane.session]
         return pane is not None
 
+    def kill_all(self, targets: Sequence[tuple[str, str | None]]) -> None:
+        for target, spawn in targets:
+            self.kill(target, spawn=spawn)
+
     def stamp(self, session: str, *, agent: str, spawn: str, fleet: str, pane_id: str | None = None) -> Pane | None:
         self._answer()
         pane = self.panes.get(session)

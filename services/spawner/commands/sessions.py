@@ -8,6 +8,7 @@ from typing import Any
 
 from services.spawner.commands.adoption import Adoption
 from services.spawner.commands.replies import ANSWERED_WITHIN_S, Overtaken, Refusal, by, defer, spawn_of
+from services.spawner.commands.stopping import Stops
 from services.spawner.sessions.decision import after_death
 from services.spawner.sessions.keeper import SessionKeeper, StartReport
 from services.spawner.sessions.launch import LaunchOverrides, ResumeTarget, can_resume
@@ -49,8 +50,7 @@ class SessionCommands:
         self._adoption = Adoption(tmux, keeper)
         self.waiting: set[str] = set()
         """Requests that wait for an account. Other commands for their agents may be carried out meanwhile."""
-        self.down_for_now: set[str] = set()
-        """Agents that were ended because the fleet goes down. They are wanted, but not by this process."""
+        self.stops = Stops(tmux)
 
     def carry_out(self, view: SpawnerView, pending: PendingCommand) -> None:
         command = pending.command
@@ -65,18 +65,18 @@ class SessionCommands:
                 case Stop(agent=agent, for_now=for_now):
                     if command.spawn is not None:
                         must_be_session(view, agent, command.spawn)
-                    self._stop(view, pending, agent, for_now=for_now)
+                    self.stops.stop(view, pending, agent, for_now=for_now)
                 case SpawnAll():
                     self._spawn_all(view, pending)
-                case StopAll(for_now=for_now):
-                    self._stop_all(view, pending, for_now=for_now)
+                case StopAll():
+                    self.stops.stop_all(view, pending, command)
                 case Delete():
                     self._delete(view, pending, command)
                 case Forget():
                     self._forget(view, pending, command)
                 case Adopt():
                     self._adoption.adopt(view, pending, command)
-                    self.down_for_now.discard(command.agent)
+                    self.stops.down_for_now.discard(command.agent)
                 case _:
                     raise Refusal(f"the spawner has no handler for {command.verb}")
 
@@ -85,7 +85,7 @@ class SessionCommands:
     def _spawn(self, view: SpawnerView, pending: PendingCommand, command: Spawn) -> None:
         agent, spawn = command.agent, spawn_of(pending.request)
         self._must_be_declared(view, agent)
-        self.down_for_now.discard(agent)
+        self.stops.down_for_now.discard(agent)
         known = view.known(agent).as_wanted()
         pane = _begun(view, agent, spawn)
         overrides = LaunchOverrides(command.prompt, command.model, command.backend, command.dir)
@@ -111,7 +111,7 @@ class SessionCommands:
         wanted = [name for name in view.fleet.agents if view.fleet.starts_by_itself(name) and not _has_run(view, name)]
         started = [name for name in wanted if view.running(name) is None]
         for agent in started:
-            self.down_for_now.discard(agent)
+            self.stops.down_for_now.discard(agent)
             view.remember(agent, view.known(agent).as_wanted())
         said = f"{len(started)} are being started" if started else "all run already"
         view.turn.reply(pending, said, agents=started)
@@ -124,7 +124,7 @@ class SessionCommands:
         if command.counts:
             self._end_as_dead(view, pending, agent)
             return
-        self.down_for_now.discard(agent)
+        self.stops.down_for_now.discard(agent)
         known = view.known(agent).as_wanted()
         resume = None if command.fresh else self._keeper.conversation(view, agent, known)
         # Planned before anything is ended: a session that can't be started again is left alone.
@@ -153,7 +153,7 @@ class SessionCommands:
         if pending.request.id == known.resume_request:
             self._watch_resume(view, pending, agent, known)
             return
-        self.down_for_now.discard(agent)
+        self.stops.down_for_now.discard(agent)
         if pane is not None and pane.spawn != spawn:
             view.remember(agent, known.as_wanted())
             conversation = known.session.conversation
@@ -205,7 +205,7 @@ class SessionCommands:
         known, rules = view.known(agent), self._keeper.rules(view, agent)
         if known.is_found or rules.once:
             raise Refusal(f"{agent} is not started again by itself, so it is not ended for that")
-        if agent in self.down_for_now or not known.had_session:
+        if agent in self.stops.down_for_now or not known.had_session:
             raise Refusal(f"{agent} has ended already")
         if (pane := view.panes.pop(agent, None)) is not None:
             end_sessions(self._tmux, [pane])
@@ -254,39 +254,6 @@ class SessionCommands:
             raise Refusal(f"{agent!r} was adopted and is not in {view.fleet.path.name}: it can't be started from there")
 
     # --- ending ---
-
-    def _stop(self, view: SpawnerView, pending: PendingCommand, agent: str, *, for_now: bool) -> None:
-        ran = view.running(agent) is not None
-        end_sessions(self._tmux, [view.panes[agent]] if agent in view.panes else [])
-        self._publish_stopped(view, pending, agent, for_now=for_now)
-        said = f"{agent} was stopped" if ran else f"{agent} was not running, and stays down"
-        view.turn.reply(pending, said, agent=agent)
-
-    def _stop_all(self, view: SpawnerView, pending: PendingCommand, *, for_now: bool) -> None:
-        found = [agent for agent in view.panes if view.known(agent).is_found]
-        ours = {agent: pane for agent, pane in view.panes.items() if agent not in found}
-        ended = [agent for agent in ours if view.running(agent)]
-        end_sessions(self._tmux, list(ours.values()))
-        for agent in {**dict.fromkeys(view.fleet.agents), **ours}:
-            if agent not in found:
-                self._publish_stopped(view, pending, agent, for_now=for_now)
-        said = f"{', '.join(ended)}: stopped" if ended else "no agent was running"
-        if len(found) == 1:
-            said += f"; {found[0]}, which was only found, was left alone: name it to stop it"
-        elif found:
-            said += f"; {len(found)} that were only found were left alone: name them to stop them"
-        view.turn.reply(pending, said, agents=ended, left_alone=found)
-
-    def _publish_stopped(self, view: SpawnerView, pending: PendingCommand, agent: str, *, for_now: bool) -> None:
-        known, pane = view.known(agent), view.panes.pop(agent, None)
-        if for_now:
-            self.down_for_now.add(agent)
-        stopped = known.as_stopped()
-        view.remember(agent, stopped if for_now else replace(stopped, wish=Desired.STOPPED, overrides={}))
-        if pane is not None or known.had_session or not (for_now or known.wish is Desired.STOPPED):
-            spawn = pane.spawn if pane is not None else known.spawn
-            event = AgentStopped(agent=agent, spawn=spawn, reason=by(pending), for_now=for_now)
-            view.turn.emit(event, cause=pending.request.id)
 
     def _delete(self, view: SpawnerView, pending: PendingCommand, command: Delete) -> None:
         agent, known, pane = command.agent, view.known(command.agent), view.panes.pop(command.agent, None)

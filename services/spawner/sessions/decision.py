@@ -189,7 +189,7 @@ def _restart(known: AgentMemory, rules: KeepRules, now: float, parked_until: flo
         case RefusedToResume():
             yield _after_refusal(known, rules)
         case _ if not known.deaths:
-            yield Start("wanted, and not running", attempt=0, replaces=known.spawn)
+            yield Start("wanted, and not running", attempt=0, replaces=known.spawn, blameless=True)
         case phase:
             match next_restart(rules.restart, known.deaths):
                 case GiveUp(why):

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path, PurePath
@@ -29,6 +29,7 @@ from services.spawner.sessions.launch import (
     to_hide,
     workspace_of,
 )
+from services.spawner.sessions.light_starts import LOOKED_AT_EVERY_S, RecentStarts
 from services.spawner.sessions.memory import (
     FLEET_RESTARTS,
     SEED,
@@ -88,6 +89,7 @@ class SessionKeeper:
         self._last_conversation = last_conversation
         self._own = dict(os.environ if own is None else own)  # a copy: the real one decodes each value on each read
         self._stagger = Stagger()
+        self._recent_starts = RecentStarts()
         self._dead_since: dict[str, float] = {}
         """When the program of a spawn was first seen to have ended."""
 
@@ -227,8 +229,12 @@ class SessionKeeper:
         """When the next start is allowed, if not now: many starts are spread out, and only a few are in one turn."""
         if view.starts >= STARTS_IN_A_TURN:
             return view.turn.now
-        due = self._stagger.due(view.fleet.declared.start, view.now)
-        return view.time(due) if due > view.now else None
+        settings = view.fleet.declared.start
+        self._stagger.give_back(settings, self._recent_starts.count_light())
+        due = self._stagger.due(settings, view.now)
+        if due <= view.now:
+            return None
+        return view.time(min(due, view.now + LOOKED_AT_EVERY_S) if self._recent_starts.are_watched else due)
 
     def is_ready(self, view: SpawnerView, pane: Pane, backend: Backend) -> bool:
         """Whether the agent shows its input box."""
@@ -249,7 +255,7 @@ class SessionKeeper:
                 argv=launch.argv,
                 cwd=launch.workspace,
                 env=env,
-                unset=to_hide(self._tmux.variables(), env),
+                unset=to_hide(self._variables(view), env),
                 agent=launch.agent,
                 spawn=spawn,
                 fleet=view.fleet.stamp,
@@ -260,9 +266,18 @@ class SessionKeeper:
         except ValueError as error:
             raise CannotStart(f"agent {launch.agent!r} can't be started as it is declared: {error}") from error
         self._stagger.started(view.fleet.declared.start, view.now)
+        self._recent_starts.started(pane.pid)
         view.starts += 1
         view.panes[launch.agent] = pane
         return pane
+
+    def _variables(self, view: SpawnerView) -> Set[str]:
+        if view.variables is not None:
+            return view.variables
+        found = self._tmux.variables()
+        if view.server is not None:  # a server that is started now may have others
+            view.variables = found
+        return found
 
     def _with_hooks(self, view: SpawnerView, launch: Launch) -> Launch:
         """Write the files that the agent's hooks need. If that fails, the agent starts without hooks."""

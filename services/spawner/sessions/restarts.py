@@ -74,3 +74,7 @@ class Stagger:
 
     def started(self, settings: StartSettings, now: float) -> None:
         self._full_at = max(self._full_at, now) + settings.gap_s
+
+    def give_back(self, settings: StartSettings, starts: int) -> None:
+        """So many earlier starts need not be waited for."""
+        self._full_at -= starts * settings.gap_s

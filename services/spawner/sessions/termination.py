@@ -22,8 +22,7 @@ def end_sessions(tmux: Tmux, panes: Sequence[Pane]) -> None:
     alive = [pane.pid for pane in panes if not pane.dead]
     table = Processes.look() if alive else Processes(())  # once: a look at all processes for each agent is quadratic
     processes = [process for pid in alive for process in of_terminal(pid, table)]
-    for pane in panes:
-        tmux.kill(pane.target, spawn=pane.spawn)
+    tmux.kill_all([(pane.target, pane.spawn) for pane in panes])
     end_processes(processes)
 
 

@@ -208,6 +208,22 @@ class Tmux:
             raise WrongSpawn(target, spawn, found)
         return _is_there(answer, "kill-session")
 
+    def kill_all(self, targets: Sequence[tuple[str, str | None]]) -> None:
+        """End many sessions or panes, each with the spawn stamp that it must have, in one batch. Raises WrongSpawn."""
+        orders = [stamps.kill(target, spawn) for target, spawn in targets]
+        try:
+            answers = self._link.ask_safely(*orders, END_UNUSED_KEEPER, changes=True)
+        except NoSession:
+            return
+        for (target, spawn), answer in zip(targets, answers[:-1], strict=True):
+            if not answer.ok or (spawn and _other_spawn(answer) is not None):
+                self.kill(target, spawn=spawn)  # gone already, or not as usual
+
+    def end_unused_keeper(self) -> None:
+        """End Muster's own session if no agent has one, and so a server that has no other session."""
+        with suppress(NoSession):
+            self._link.ask_safely(END_UNUSED_KEEPER, changes=True)
+
     def _kill_own_pane(self, session_id: str, spawn: str) -> bool:
         """End an agent in a session that it shares with another agent."""
         panes = [pane for pane in self.look() if (pane.session_id, pane.spawn) == (session_id, spawn)]

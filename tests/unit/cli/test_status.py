@@ -278,6 +278,10 @@ def test_a_window_says_that_the_broker_is_down_and_what_is_wrong() -> None:
     ]
 
 
+def test_a_window_says_that_no_service_runs_before_it_speaks_of_a_broker() -> None:
+    assert frame(bus=None, pids={})[2].startswith("no service runs: nobody tends the agents")
+
+
 def test_a_low_window_says_how_many_it_does_not_show() -> None:
     many = {f"agent-{number}": record() for number in range(100)}
     lines = frame(height=12, records=many)

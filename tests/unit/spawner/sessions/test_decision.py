@@ -89,7 +89,7 @@ def test_an_agent_that_is_not_wanted_is_left_alone() -> None:
 
 
 def test_an_agent_that_was_stopped_and_is_wanted_again_is_started_at_once() -> None:
-    assert actions(DOWN) == [Start("wanted, and not running", attempt=0, replaces="s1")]
+    assert actions(DOWN) == [Start("wanted, and not running", attempt=0, replaces="s1", blameless=True)]
 
 
 # --- it runs ---

@@ -82,3 +82,18 @@ def test_another_gap_counts_from_the_next_start_on() -> None:
     for _ in range(4):
         stagger.started(StartSettings(at_once=4, gap_s=1_000), 0.0)
     assert stagger.due(StartSettings(at_once=4, gap_s=1), 0.0) <= 1.0
+
+
+@given(some_settings, st.integers(0, 50))
+def test_starts_that_are_given_back_are_not_waited_for_and_never_add_up_to_more_than_a_burst(
+    settings: StartSettings, light: int
+) -> None:
+    stagger = Stagger()
+    for _ in range(settings.at_once):
+        stagger.started(settings, 0.0)
+    stagger.give_back(settings, light)
+    free = 0
+    while stagger.due(settings, 0.0) <= A_BIT and free <= settings.at_once and settings.gap_s > A_BIT:
+        stagger.started(settings, 0.0)
+        free += 1
+    assert settings.gap_s <= A_BIT or free == min(light, settings.at_once)
