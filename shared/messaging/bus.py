@@ -19,13 +19,11 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 
 from shared.messaging.broker import Endpoint
 from shared.messaging.inbox import Connected, Disconnected, Inbox, MessageAcknowledged, MessageArrived
-from shared.messaging.silence import ACKNOWLEDGES_WITHIN_S, SilenceWatch
+from shared.messaging.silence import ACKNOWLEDGES_WITHIN_S, DROPPED_AFTER_SILENCE_S, SilenceWatch
 from shared.system.log import Log
 
 KEEPALIVE_S = 10
 CONNECT_TIMEOUT_S = 5.0
-DROPPED_AFTER_SILENCE_S = 15.0
-"""After this the connection is closed, and the next endpoint is tried."""
 FIRST_RETRY_S, LONGEST_RETRY_S = 0.1, 2.0
 THREAD_ENDS_WITHIN_S = 0.5
 STABLE_AFTER_S = 10.0
@@ -107,6 +105,8 @@ class Bus:
         self._client: _Client | None = None
         self._connection = 0
         self._unanswered: dict[int, float] = {}
+        self._answered_at = time.monotonic()
+        """When the broker was last known to be there, on the confirmed connection."""
         self._silence = SilenceWatch()
         self._quit = threading.Event()
         self._thread = threading.Thread(target=self._keep_connected, name="bus", daemon=True)
@@ -124,19 +124,20 @@ class Bus:
         if client is None:
             return None
         info = client.publish(topic, payload, qos=1, retain=retain)
-        if info.rc not in (MQTTErrorCode.MQTT_ERR_SUCCESS, MQTTErrorCode.MQTT_ERR_QUEUE_SIZE):
-            return None
+        if info.rc is not MQTTErrorCode.MQTT_ERR_SUCCESS:
+            return None  # also when 65,535 messages are unacknowledged and their numbers repeat: paho drops it then
         self._unanswered[info.mid] = time.monotonic()
         return info.mid
 
-    def note_acknowledged(self, item: MessageAcknowledged) -> bool:
-        """Register the broker's acknowledgement; False if it belongs to an earlier connection."""
+    def note_acknowledged(self, item: MessageAcknowledged) -> float | None:
+        """Register the broker's acknowledgement; returns when the message was sent, None if not on this connection."""
         if item.connection != self._connection:
-            return False
+            return None
         sent = self._unanswered.pop(item.mid, None)
         if sent is not None:
             self._silence.acknowledged(sent, item.at)
-        return sent is not None
+            self._answered_at = item.at
+        return sent
 
     def ended_silence(self) -> float | None:
         """The monotonic time at which a silence of the broker began that has ended now, once."""
@@ -147,7 +148,14 @@ class Bus:
         self._unanswered.clear()
         self._silence.connection_lost()
         self._connection = item.connection
+        self._answered_at = time.monotonic()
         return self._current() is not None
+
+    def note_disconnected(self, item: Disconnected) -> float:
+        """Register the end of a connection; returns the monotonic time since which the broker may have lost what it
+        had: it may have hung before it died, and a silence that ended may not have been made good yet."""
+        began = self._silence.connection_lost()
+        return min(item.at, self._answered_at, item.at if began is None else began)
 
     def _current(self) -> _Client | None:
         """The client of the connection that the loop has confirmed.

@@ -40,6 +40,8 @@ class Connected:
 class Disconnected:
     connection: int
     reason: str
+    at: float = field(default_factory=time.monotonic)
+    """When it was noticed: the loop may take it much later."""
 
 
 @dataclass(frozen=True, slots=True)

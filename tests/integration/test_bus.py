@@ -17,7 +17,7 @@ from shared.contract.writer import DocumentWriter
 from shared.fleet import Fleet, load_fleet
 from shared.messaging.broker import Endpoint, credentials, ensure_credentials
 from shared.messaging.bus import Bus, ClientIdentity
-from shared.messaging.inbox import Connected, Disconnected, Inbox, Item, MessageArrived
+from shared.messaging.inbox import Connected, Disconnected, Inbox, Item, MessageAcknowledged, MessageArrived
 from shared.messaging.journal import Journal
 from shared.runtime.bootstrap import connect
 from shared.runtime.loop import ServiceLoop
@@ -54,6 +54,8 @@ class Client:
         for item in self.inbox.take(time.monotonic()):
             if isinstance(item, Connected):
                 self.bus.note_connected(item)
+            elif isinstance(item, MessageAcknowledged):
+                self.bus.note_acknowledged(item)
             self.items.append(item)
         return [item for item in self.items if isinstance(item, kind)]
 
@@ -121,6 +123,23 @@ def test_a_broker_that_hangs_counts_as_down(broker: Broker) -> None:
             assert client.bus.connected
         finally:
             broker.resume()
+
+
+def test_a_broker_that_hung_before_it_was_killed_was_lost_when_it_hung(broker: Broker) -> None:
+    """What it had acknowledged until then may not have been saved."""
+    client = Client(broker.home, lambda: [broker.endpoint])
+    with started(client):
+        client.bus.publish("muster/box/command/stop", b"{}")
+        wait_until(lambda: client.take(MessageAcknowledged), "an acknowledgement")
+        hangs_since = time.monotonic()
+        broker.pause()
+        client.bus.publish("muster/box/command/stop", b"{}")
+        wait_until(lambda: not client.bus.answers, "silence is noticed")
+        broker.kill()
+        lost = wait_until(lambda: client.take(Disconnected), "the end of the connection")[0]
+        assert isinstance(lost, Disconnected)
+        assert client.bus.note_disconnected(lost) < hangs_since < lost.at
+        broker.start()
 
 
 def test_a_gap_in_another_hosts_events_is_closed_by_asking_it(tmp_path: Path) -> None:
