@@ -7,6 +7,7 @@ from typing import ClassVar
 from registry import BadRegistry, RegistryFile
 from services.spawner.commands.replies import defer, spawn_of
 from services.spawner.commands.sessions import SessionCommands, is_about_sessions, no_such_agent
+from services.spawner.commands.wishes import OUTDATED, outdated
 from services.spawner.sessions.conversations import note_identified
 from services.spawner.sessions.displacement import follow_moved_panes
 from services.spawner.sessions.keeper import SessionKeeper
@@ -140,6 +141,8 @@ class Spawner:
                 view.turn.reply(pending, no_such_agent(view, agent), code="unknown_agent")
             elif not is_about_sessions(pending.command):
                 typed.append(pending)
+            elif not has_begun(view, pending) and (why := outdated(view, pending)):
+                view.turn.reply(pending, why, code=OUTDATED)
             elif isinstance(pending.command, SpawnAll):
                 self._commands.carry_out(view, pending)
             elif agent in busy or "*" in busy or (agent == "*" and busy):

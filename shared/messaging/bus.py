@@ -19,7 +19,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 
 from shared.messaging.broker import Endpoint
 from shared.messaging.inbox import Connected, Disconnected, Inbox, MessageAcknowledged, MessageArrived
-from shared.messaging.silence import ACKNOWLEDGES_WITHIN_S, DROPPED_AFTER_SILENCE_S, SilenceWatch
+from shared.messaging.silence import ACKNOWLEDGES_WITHIN_S, DROPPED_AFTER_SILENCE_S, HeldMessages, SilenceWatch
 from shared.system.log import Log
 
 KEEPALIVE_S = 10
@@ -107,7 +107,9 @@ class Bus:
         self._unanswered: dict[int, float] = {}
         self._answered_at = time.monotonic()
         """When the broker was last known to be there, on the confirmed connection."""
+        self._lost_since: float | None = None
         self._silence = SilenceWatch()
+        self._held = HeldMessages(self._answered_at)
         self._quit = threading.Event()
         self._thread = threading.Thread(target=self._keep_connected, name="bus", daemon=True)
 
@@ -136,6 +138,7 @@ class Bus:
         sent = self._unanswered.pop(item.mid, None)
         if sent is not None:
             self._silence.acknowledged(sent, item.at)
+            self._held.acknowledged(sent, item.at)
             self._answered_at = item.at
         return sent
 
@@ -149,13 +152,21 @@ class Bus:
         self._silence.connection_lost()
         self._connection = item.connection
         self._answered_at = time.monotonic()
+        self._held.connected(self._answered_at, self._lost_since)
+        self._lost_since = None
         return self._current() is not None
 
     def note_disconnected(self, item: Disconnected) -> float:
         """Register the end of a connection; returns the monotonic time since which the broker may have lost what it
         had: it may have hung before it died, and a silence that ended may not have been made good yet."""
         began = self._silence.connection_lost()
-        return min(item.at, self._answered_at, item.at if began is None else began)
+        if self._lost_since is None:
+            self._lost_since = min(item.at, self._answered_at)
+        return self._lost_since if began is None else min(self._lost_since, began)
+
+    def under_way_since(self, item: MessageArrived) -> float:
+        """The earliest monotonic time at which a message may have been sent that is taken from the inbox now."""
+        return self._held.under_way_since(item.at)
 
     def _current(self) -> _Client | None:
         """The client of the connection that the loop has confirmed.

@@ -10,6 +10,8 @@ GAP_S = 1.0
 """A broker that acknowledges nothing for longer, while it is probed, was frozen."""
 SUBSCRIBERS_RETURN_WITHIN_S = 1.5
 """`mosquitto_sub` tries to reconnect once a second, and would miss events that are sent before."""
+SENDERS_RETURN_WITHIN_S = 2.0
+"""`mosquitto_pub -q 1` tries to reconnect once a second, and sends again what was not acknowledged."""
 LONGEST_WAIT_S = 60.0
 """Then events are sent, however the broker stumbles."""
 ACKNOWLEDGES_WITHIN_S = 2.0
@@ -44,6 +46,37 @@ class SubscriberWait:
     def ends_by(self) -> float:
         """When it is over if nothing is acknowledged any more."""
         return self._gives_up_at
+
+
+class HeldMessages:
+    """Tells since when a message that arrived may have been under way: a broker that hangs holds it, or its sender.
+
+    The broker is known to have been there when it last acknowledged something. After a silence, or a new connection,
+    senders that were held up too get some time.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._answered_at = now
+        self._silence: tuple[float, float] | None = None
+
+    def acknowledged(self, sent: float, at: float) -> None:
+        """Note that a message sent at one time was acknowledged at another."""
+        if at - sent > GAP_S:
+            same = self._silence is not None and sent <= self._silence[1]
+            self._silence = (self._silence[0] if self._silence and same else self._answered_at, at)
+        self._answered_at = at
+
+    def connected(self, now: float, lost_since: float | None) -> None:
+        """Note a new connection; `lost_since` is since when the broker was not known to be there, if it was before."""
+        if lost_since is not None:
+            self._silence = (lost_since, now)
+        self._answered_at = now
+
+    def under_way_since(self, at: float) -> float:
+        """The earliest time at which a message that arrives now may have been sent."""
+        if self._silence is not None and at <= self._silence[1] + SENDERS_RETURN_WITHIN_S:
+            return self._silence[0]
+        return min(self._answered_at, at)
 
 
 class SilenceWatch:

@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from shared.contract.services import SERVICES, ServiceEntry
 from shared.contract.states import Presence
@@ -182,7 +183,7 @@ class ServiceLoop:
         """Take one item of the inbox. Uses no disk, so that no disk error can lose it."""
         match item:
             case MessageArrived():
-                self._messages.append(item)
+                self._messages.append(replace(item, sent_after=self._bus.under_way_since(item)))
             case MessageAcknowledged():
                 if (sent := self._bus.note_acknowledged(item)) is not None:
                     self._outbox.acknowledged(item.mid, sent, item.at)

@@ -20,6 +20,8 @@ class FakeBus(Bus):
         self.asked_for: list[str] = []
         self.silent_since: float | None = None
         """When a silence began that has ended."""
+        self.held_s = 0.0
+        """How long messages may have been under way."""
 
     def subscribe(self, filters: Sequence[str]) -> None:
         self.filters = filters
@@ -46,6 +48,9 @@ class FakeBus(Bus):
 
     def note_connected(self, item: Connected) -> bool:
         return self.up and item.connection > 0
+
+    def under_way_since(self, item: MessageArrived) -> float:
+        return item.at - self.held_s
 
     def acknowledge(self, messages: Sequence[MessageArrived]) -> None:
         self.acknowledged += messages

@@ -1,5 +1,5 @@
-"""Silences of a broker, by its acknowledgements: when one has ended, and how often something is done about
-it."""
+"""Silences of a broker, by its acknowledgements: when one has ended, how often something is done about it, and since
+when a message may have been under way."""
 
 from itertools import pairwise
 
@@ -7,6 +7,8 @@ from shared.messaging.silence import (
     ACKNOWLEDGES_WITHIN_S,
     FIRST_PAUSE_S,
     LONGEST_PAUSE_S,
+    SENDERS_RETURN_WITHIN_S,
+    HeldMessages,
     SilenceWatch,
 )
 
@@ -91,3 +93,47 @@ def test_after_a_calm_time_the_pauses_are_short_again() -> None:
     for began in (NOW, NOW + 10, NOW + 30, NOW + 70, calm, calm + FIRST_PAUSE_S):
         silence(watch, began, began + 3)
         assert watch.ended(began + 3) == began
+
+
+# --- since when a message may have been under way ---
+
+
+def test_a_message_was_sent_after_the_last_acknowledgement() -> None:
+    held = HeldMessages(NOW)
+    held.acknowledged(NOW + 1, NOW + 1.01)
+    assert held.under_way_since(NOW + 4) == NOW + 1.01
+
+
+def test_a_message_that_comes_out_of_a_silence_may_be_as_old_as_that() -> None:
+    held = HeldMessages(NOW)
+    held.acknowledged(NOW + 1, NOW + 1.01)
+    assert held.under_way_since(NOW + 9) == NOW + 1.01, "before anything is acknowledged again"
+    for sent in (2.0, 4.0, 8.9):
+        held.acknowledged(NOW + sent, NOW + 9)
+    assert held.under_way_since(NOW + 9) == NOW + 1.01
+    late = NOW + 9 + SENDERS_RETURN_WITHIN_S
+    held.acknowledged(late - 0.01, late)
+    assert held.under_way_since(late) == NOW + 1.01, "its sender may have been held up"
+    assert held.under_way_since(late + 0.01) == late
+
+
+def test_each_silence_has_its_own_beginning() -> None:
+    held = HeldMessages(NOW)
+    held.acknowledged(NOW + 1, NOW + 4)
+    held.acknowledged(NOW + 50, NOW + 50.01)
+    held.acknowledged(NOW + 51, NOW + 54)
+    assert held.under_way_since(NOW + 54) == NOW + 50.01
+
+
+def test_a_message_on_a_new_connection_may_be_as_old_as_the_loss() -> None:
+    held = HeldMessages(NOW)
+    held.connected(NOW + 60, lost_since=NOW + 5)
+    assert held.under_way_since(NOW + 61) == NOW + 5
+    held.acknowledged(NOW + 62, NOW + 62.01)
+    assert held.under_way_since(NOW + 63) == NOW + 62.01
+
+
+def test_on_the_first_connection_there_was_no_loss() -> None:
+    held = HeldMessages(NOW)
+    held.connected(NOW + 60, lost_since=None)
+    assert held.under_way_since(NOW + 61) == NOW + 60
