@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -56,6 +57,24 @@ def test_a_hanging_broker_is_worked_around(fleet: RunningFleet) -> None:
     wait_until(lambda: watcher.kinds("builder/lifecycle")[-1:] == ["restarted"], "the restart at the subscriber")
     wait_until(lambda: watcher.drifts("builder") == ["missing"], "the drift at the subscriber")
     wait_until(lambda: fleet.cli("status", code=None).returncode == 0, "everybody is back")
+
+
+def test_a_command_outlives_its_sender_and_the_broker(fleet: RunningFleet) -> None:
+    """Both end when the broker has it and its owner has not."""
+    operator = fleet.client("operator")
+    operator.subscribe("muster/box/command/+")
+    fleet.signal("supervisor", signal.SIGSTOP)
+    fleet.signal("spawner", signal.SIGKILL)
+    sender = subprocess.Popen(
+        [sys.executable, "-P", "-m", "services.cli", "--fleet", str(fleet.path), "stop", "builder"]
+    )
+    operator.wait_for("muster/box/command/stop")
+    sender.kill()
+    sender.wait()
+    with fleet.broker_down():
+        shutil.rmtree(fleet.fleet.home / "broker" / "data")
+    fleet.wait_for_status("builder", "stopped")
+    assert [told["kind"] for told in fleet.told("spawner") if told["agent"] == "builder"][-2:] == ["spawned", "stopped"]
 
 
 def test_a_later_stop_beats_a_spawn_that_a_frozen_broker_held(fleet: RunningFleet) -> None:
