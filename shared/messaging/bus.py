@@ -24,7 +24,8 @@ from shared.system.log import Log
 
 KEEPALIVE_S = 10
 CONNECT_TIMEOUT_S = 5.0
-FIRST_RETRY_S, LONGEST_RETRY_S = 0.1, 2.0
+FIRST_RETRY_S, LONGEST_RETRY_S = 0.1, 0.5
+"""Seldom enough to cost little, and often enough for commands: what waits for its owner is in the broker's memory."""
 THREAD_ENDS_WITHIN_S = 0.5
 STABLE_AFTER_S = 10.0
 """After a connection that lasted this long, retries start again at the first endpoint and the shortest wait."""
@@ -104,6 +105,8 @@ class Bus:
         self._log = log
         self._client: _Client | None = None
         self._connection = 0
+        self._unused = 0
+        """The number of a connection that did not come about."""
         self._unanswered: dict[int, float] = {}
         self._answered_at = time.monotonic()
         """When the broker was last known to be there, on the confirmed connection."""
@@ -261,13 +264,15 @@ class Bus:
 
     def _one_connection(self, endpoint: Endpoint) -> str:
         """Connect and wait for the end of the connection; returns its reason."""
-        number = self._next_connection()
+        number = self._unused or self._next_connection()  # which may write to a disk, and many tries may fail
+        self._unused = number
         client = self._prepare(number, endpoint)
         client.connect_timeout = CONNECT_TIMEOUT_S
         try:
             client.connect(endpoint.host, endpoint.port, keepalive=KEEPALIVE_S)
         except OSError as error:
             return str(error) or repr(error)
+        self._unused = 0
         client.loop_start()
         try:
             if not self._welcomed(client):
