@@ -52,6 +52,8 @@ class Spawner:
         self._logs = logs
         self._registry = registry
         self._log = log
+        self._up_to_date: set[str] = set()
+        """Open commands after which no later one had been carried out when they came."""
         self._notice = ""
         self._notice_until: datetime | None = None
         self._started_with = fixed_settings(fleet_file.fleet)
@@ -135,13 +137,14 @@ class Spawner:
         typed: list[PendingCommand] = []
         view.overtaken = overtaken(view.turn.commands)
         self._commands.waiting.clear()
+        self._up_to_date &= {pending.request.id for pending in view.turn.commands}
         for pending in _carry_out_beside_sessions(view):
             agent = pending.command.agent if isinstance(pending.command, AgentCommand) else "*"
             if isinstance(pending.command, AgentCommand) and not self._is_known(view, pending.command):
                 view.turn.reply(pending, no_such_agent(view, agent), code="unknown_agent")
             elif not is_about_sessions(pending.command):
                 typed.append(pending)
-            elif not has_begun(view, pending) and (why := outdated(view, pending)):
+            elif why := self._outdated(view, pending):
                 view.turn.reply(pending, why, code=OUTDATED)
             elif isinstance(pending.command, SpawnAll):
                 self._commands.carry_out(view, pending)
@@ -156,6 +159,15 @@ class Spawner:
         for each in waiting:
             defer(view, each, "its agent is being started or ended")
         return [each for each in typed if each not in waiting]
+
+    def _outdated(self, view: SpawnerView, pending: PendingCommand) -> str:
+        """Why a wish is not carried out that comes for the first time; what waits here is overtaken instead."""
+        if pending.request.id in self._up_to_date or has_begun(view, pending):
+            return ""
+        why = outdated(view, pending)
+        if not why:
+            self._up_to_date.add(pending.request.id)
+        return why
 
     def _is_known(self, view: SpawnerView, command: AgentCommand) -> bool:
         if isinstance(command, Adopt) or command.agent in view.fleet.agents or view.known(command.agent).is_adopted:

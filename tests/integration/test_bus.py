@@ -89,6 +89,25 @@ def test_when_one_endpoint_dies_the_next_is_used(tmp_path: Path) -> None:
             first.start()
 
 
+def test_tries_that_fail_take_no_number(broker: Broker) -> None:
+    """Each number is written to the journal's disk, and a broker may be down for hours."""
+    broker.kill()
+    tried: list[Endpoint] = []
+
+    def endpoints() -> list[Endpoint]:
+        tried.append(broker.endpoint)
+        return tried[-1:]
+
+    client = Client(broker.home, endpoints)
+    client.bus.start()
+    wait_until(lambda: len(tried) > 3, "some tries")
+    broker.start()
+    connected = wait_until(lambda: client.take(Connected), "a connection")[0]
+    client.bus.stop()
+    assert isinstance(connected, Connected)
+    assert connected.connection == 1
+
+
 def test_a_network_thread_that_dies_is_replaced(broker: Broker) -> None:
     class Clumsy(Inbox):
         """Fails once, in paho's own thread, as a bug in a callback would."""

@@ -5,6 +5,8 @@ A broker that hangs may bring a command after a later one that came through the 
 
 import time
 
+from pydantic import ValidationError
+
 from services.spawner.view import SpawnerView
 from shared.contract.commands import (
     VERBS,
@@ -21,7 +23,8 @@ from shared.contract.commands import (
     Stop,
     StopAll,
 )
-from shared.messaging.intake import read_command
+from shared.messaging.intake import CommandFault, read_command
+from shared.messaging.journal import AnsweredRequest
 from shared.runtime.turn import PendingCommand
 
 OUTDATED = "outdated"
@@ -46,9 +49,18 @@ def outdated(view: SpawnerView, pending: PendingCommand) -> str:
         return ""
     subject = pending.request.agent or "*"
     for later in view.turn.answered_after(subject, pending.request.asked):
-        command = read_command(VERBS[later.verb], later.payload)
-        if is_wish(command) and Reply.model_validate_json(later.answer).ok:
+        command = _carried_out(later)
+        if command is not None and is_wish(command):
             of = f" of {command.agent}" if subject == "*" and isinstance(command, AgentCommand) else ""
             at = time.strftime("%H:%M:%S", time.localtime(later.asked))
             return f"a later `{later.verb}`{of} ({at}) stands: say it again if it is still wanted"
     return ""
+
+
+def _carried_out(answered: AnsweredRequest) -> Command | None:
+    """The command of a request; None if it was refused, or is of a version that had other commands."""
+    try:
+        reply = Reply.model_validate_json(answered.answer)
+        return read_command(VERBS[answered.verb], answered.payload) if reply.ok else None
+    except (ValidationError, CommandFault, KeyError):
+        return None

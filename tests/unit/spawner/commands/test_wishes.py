@@ -95,6 +95,13 @@ def test_a_later_wish_that_was_refused_does_not_stand(make: MakeWorld) -> None:
     assert world.reply(Spawn(agent="builder", id="c2", made=made(9))).ok
 
 
+def test_an_answered_command_that_can_not_be_read_is_passed_over(make: MakeWorld) -> None:
+    world = stopped(make)
+    with world.journal.database.writing() as connection:
+        connection.execute("UPDATE request SET verb = 'dance' WHERE id = 'stop'")
+    assert world.reply(Spawn(agent="builder", id="c1", made=made(9))).ok
+
+
 def test_a_wish_survives_the_spawner(make: MakeWorld) -> None:
     world = stopped(make)
     world.restarts()
