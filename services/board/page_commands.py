@@ -60,8 +60,9 @@ class PageCommands:
     def submit(self, command: Command, by: str) -> str:
         """Send a command and follow it; returns its id. Raises TooManyCommands."""
         command_id = new_id()
-        expires = datetime.now(UTC) + timedelta(seconds=COMMAND_EXPIRES_AFTER_S)
-        command = command.model_copy(update={"id": command_id, "expires": expires})
+        made = datetime.now(UTC)
+        expires = made + timedelta(seconds=COMMAND_EXPIRES_AFTER_S)
+        command = command.model_copy(update={"id": command_id, "made": made, "expires": expires})
         with self._lock:
             if len(self._open) >= MOST_OPEN:
                 raise TooManyCommands(f"{MOST_OPEN} commands are open already: wait until they are answered")

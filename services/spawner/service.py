@@ -8,6 +8,7 @@ from registry import BadRegistry, RegistryFile
 from services.spawner.commands.replies import defer, spawn_of
 from services.spawner.commands.sessions import SessionCommands, is_about_sessions, no_such_agent
 from services.spawner.commands.stopping import STOP_PROGRESS
+from services.spawner.commands.wishes import OUTDATED, outdated
 from services.spawner.sessions.conversations import note_identified
 from services.spawner.sessions.displacement import follow_moved_panes
 from services.spawner.sessions.keeper import SessionKeeper
@@ -52,6 +53,8 @@ class Spawner:
         self._logs = logs
         self._registry = registry
         self._log = log
+        self._up_to_date: set[str] = set()
+        """Open commands after which no later one had been carried out when they came."""
         self._notice = ""
         self._notice_until: datetime | None = None
         self._keeps_next = ""
@@ -135,12 +138,15 @@ class Spawner:
         typed: list[PendingCommand] = []
         view.overtaken = overtaken(view.turn.commands)
         self._commands.waiting.clear()
+        self._up_to_date &= {pending.request.id for pending in view.turn.commands}
         for pending in _carry_out_beside_sessions(view):
             agent = pending.command.agent if isinstance(pending.command, AgentCommand) else "*"
             if isinstance(pending.command, AgentCommand) and not self._is_known(view, pending.command):
                 view.turn.reply(pending, no_such_agent(view, agent), code="unknown_agent")
             elif not is_about_sessions(pending.command):
                 typed.append(pending)
+            elif why := self._outdated(view, pending):
+                view.turn.reply(pending, why, code=OUTDATED)
             elif isinstance(pending.command, SpawnAll) and "*" not in busy:
                 self._commands.carry_out(view, pending)
             elif agent in busy or "*" in busy or (agent == "*" and busy) or (busy and view.is_over):
@@ -168,6 +174,15 @@ class Spawner:
             if agent not in self._commands.stops.down_for_now:
                 with view.turn.isolated(agent):
                     self._keeper.keep(view, agent)
+
+    def _outdated(self, view: SpawnerView, pending: PendingCommand) -> str:
+        """Why a wish is not carried out that comes for the first time; what waits here is overtaken instead."""
+        if pending.request.id in self._up_to_date or has_begun(view, pending):
+            return ""
+        why = outdated(view, pending)
+        if not why:
+            self._up_to_date.add(pending.request.id)
+        return why
 
     def _is_known(self, view: SpawnerView, command: AgentCommand) -> bool:
         if isinstance(command, Adopt) or command.agent in view.fleet.agents or view.known(command.agent).is_adopted:

@@ -1,10 +1,13 @@
-"""Sends a command and waits for its reply, over the broker, or through the journal when no broker answers.
+"""Puts a command into the journal, wakes its owner over the broker, and waits for the reply.
 
-Both ways carry the same id, so a command that goes both ways acts once.
+In the journal it survives the broker, which may die after it has acknowledged a message, and this process, which a
+person may end at once. Only where the journal can't be written is the broker's message all there is. Both carry the
+same id, so the command acts once.
 """
 
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 
 from shared.client.presence import QuietLog
@@ -21,7 +24,7 @@ from shared.messaging.journal import Journal
 from shared.runtime.bootstrap import connect
 
 CONNECTS_WITHIN_S, ANSWERS_WITHIN_S, TYPES_WITHIN_S = 0.7, 2.0, 8.0
-"""After this the command goes into the journal too. Typing takes longer: its reply waits for the agent's input box."""
+"""After this the reply is looked for in the journal. Typing takes longer: it waits for the agent's input box."""
 
 
 class NoReply(MusterError):
@@ -59,9 +62,12 @@ def ask(
             " there, then run `muster down` and `muster up`"
         )
     command_id = new_id()
-    expires = datetime.now(UTC) + timedelta(seconds=COMMAND_EXPIRES_AFTER_S)
-    command = command.model_copy(update={"id": command_id, "expires": expires})
+    made = datetime.now(UTC)
+    expires = made + timedelta(seconds=COMMAND_EXPIRES_AFTER_S)
+    command = command.model_copy(update={"id": command_id, "made": made, "expires": expires})
     exchange = _Exchange(fleet, command, command_id, wait_s, on_wait, while_it_proceeds=while_it_proceeds)
+    with suppress(MusterError):  # said below, if it can't be stored then either and the broker brings no reply
+        exchange.store()
     reached = exchange.through_broker()
     if exchange.reply is None:
         if exchange.waits is None:
@@ -117,6 +123,7 @@ class _Exchange:
         self._reply_topic = REPLY.name(fleet.space, command=command_id)
         self.may_be_accepted = False
         """Whether the command may be carried out: a broker was given it, or the journal may hold it."""
+        self._stored = False
         self.reply: Reply | None = None
         self.waits: str | None = None
 
@@ -156,18 +163,24 @@ class _Exchange:
             bus.stop()
         return reached
 
-    def through_journal(self) -> None:
-        """Store the command in the journal and wait for replies there."""
-        journal = Journal(self._fleet.journal, "cli")
+    def store(self) -> None:
+        """Store the command in the journal, once."""
+        if self._stored:
+            return
         owner = self._command.addressee()
-        try:
-            request = request_of(self._fleet.space, self._command, time.time())
+        with closing(Journal(self._fleet.journal, "cli")) as journal:
             try:
-                journal.requests.accept([request], owner)
+                journal.requests.accept([request_of(self._fleet.space, self._command, time.time())], owner)
             except MusterError:
                 self.may_be_accepted = self.may_be_accepted or _may_be_stored(journal, self._id, owner)
                 raise
-            self.may_be_accepted = True
+        self.may_be_accepted = self._stored = True
+
+    def through_journal(self) -> None:
+        """Wait for replies in the journal, which has the command then."""
+        self.store()
+        owner = self._command.addressee()
+        with closing(Journal(self._fleet.journal, "cli")) as journal:
             while True:
                 payload = journal.requests.answer_to(self._id, owner) or journal.requests.waits_for(self._id, owner)
                 if payload is not None:
@@ -175,8 +188,6 @@ class _Exchange:
                 if self.reply is not None or time.monotonic() >= self._deadline:
                     return
                 time.sleep(0.05)
-        finally:
-            journal.close()
 
 
 def _may_be_stored(journal: Journal, command_id: str, owner: str) -> bool:

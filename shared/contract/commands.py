@@ -62,6 +62,11 @@ class Command(BaseModel):
     reply_to: str | None = Field(
         default=None, description="A topic below `<prefix>/<host>/reply/`; default `reply/<id>`."
     )
+    made: AwareDatetime | None = Field(
+        default=None,
+        description="When it was asked for: of two wishes about an agent the later one counts. Default: as early as a"
+        " message may have been sent that arrives now.",
+    )
     expires: AwareDatetime | None = Field(default=None, description="Not begun after this time.")
     by: str | None = Field(default=None, max_length=200, description="Who asks, for the audit log.")
 
@@ -511,7 +516,7 @@ class Reply(BaseModel):
     code: str = Field(
         default="ok",
         description="`ok`, `waiting`, `malformed`, `unknown_verb`, `unknown_agent`, `unknown_service`,"
-        " `unknown_loop`, `refused`, `overtaken`, `expired` or `retained`.",
+        " `unknown_loop`, `refused`, `overtaken`, `outdated`, `expired` or `retained`.",
     )
     final: bool = Field(default=True, description="False: it is under way, `said` tells what it waits for; more comes.")
     result: dict[str, Any] = {}

@@ -19,14 +19,13 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 
 from shared.messaging.broker import Endpoint
 from shared.messaging.inbox import Connected, Disconnected, Inbox, MessageAcknowledged, MessageArrived
-from shared.messaging.silence import ACKNOWLEDGES_WITHIN_S, SilenceWatch
+from shared.messaging.silence import ACKNOWLEDGES_WITHIN_S, DROPPED_AFTER_SILENCE_S, HeldMessages, SilenceWatch
 from shared.system.log import Log
 
 KEEPALIVE_S = 10
 CONNECT_TIMEOUT_S = 5.0
-DROPPED_AFTER_SILENCE_S = 15.0
-"""After this the connection is closed, and the next endpoint is tried."""
-FIRST_RETRY_S, LONGEST_RETRY_S = 0.1, 2.0
+FIRST_RETRY_S, LONGEST_RETRY_S = 0.1, 0.5
+"""Seldom enough to cost little, and often enough for commands: what waits for its owner is in the broker's memory."""
 THREAD_ENDS_WITHIN_S = 0.5
 STABLE_AFTER_S = 10.0
 """After a connection that lasted this long, retries start again at the first endpoint and the shortest wait."""
@@ -106,8 +105,14 @@ class Bus:
         self._log = log
         self._client: _Client | None = None
         self._connection = 0
+        self._unused = 0
+        """The number of a connection that did not come about."""
         self._unanswered: dict[int, float] = {}
+        self._answered_at = time.monotonic()
+        """When the broker was last known to be there, on the confirmed connection."""
+        self._lost_since: float | None = None
         self._silence = SilenceWatch()
+        self._held = HeldMessages(self._answered_at)
         self._quit = threading.Event()
         self._thread = threading.Thread(target=self._keep_connected, name="bus", daemon=True)
 
@@ -124,19 +129,21 @@ class Bus:
         if client is None:
             return None
         info = client.publish(topic, payload, qos=1, retain=retain)
-        if info.rc not in (MQTTErrorCode.MQTT_ERR_SUCCESS, MQTTErrorCode.MQTT_ERR_QUEUE_SIZE):
-            return None
+        if info.rc is not MQTTErrorCode.MQTT_ERR_SUCCESS:
+            return None  # also when 65,535 messages are unacknowledged and their numbers repeat: paho drops it then
         self._unanswered[info.mid] = time.monotonic()
         return info.mid
 
-    def note_acknowledged(self, item: MessageAcknowledged) -> bool:
-        """Register the broker's acknowledgement; False if it belongs to an earlier connection."""
+    def note_acknowledged(self, item: MessageAcknowledged) -> float | None:
+        """Register the broker's acknowledgement; returns when the message was sent, None if not on this connection."""
         if item.connection != self._connection:
-            return False
+            return None
         sent = self._unanswered.pop(item.mid, None)
         if sent is not None:
             self._silence.acknowledged(sent, item.at)
-        return sent is not None
+            self._held.acknowledged(sent, item.at)
+            self._answered_at = item.at
+        return sent
 
     def ended_silence(self) -> float | None:
         """The monotonic time at which a silence of the broker began that has ended now, once."""
@@ -147,7 +154,22 @@ class Bus:
         self._unanswered.clear()
         self._silence.connection_lost()
         self._connection = item.connection
+        self._answered_at = time.monotonic()
+        self._held.connected(self._answered_at, self._lost_since)
+        self._lost_since = None
         return self._current() is not None
+
+    def note_disconnected(self, item: Disconnected) -> float:
+        """Register the end of a connection; returns the monotonic time since which the broker may have lost what it
+        had: it may have hung before it died, and a silence that ended may not have been made good yet."""
+        began = self._silence.connection_lost()
+        if self._lost_since is None:
+            self._lost_since = min(item.at, self._answered_at)
+        return self._lost_since if began is None else min(self._lost_since, began)
+
+    def under_way_since(self, item: MessageArrived) -> float:
+        """The earliest monotonic time at which a message may have been sent that is taken from the inbox now."""
+        return self._held.under_way_since(item.at)
 
     def _current(self) -> _Client | None:
         """The client of the connection that the loop has confirmed.
@@ -242,13 +264,15 @@ class Bus:
 
     def _one_connection(self, endpoint: Endpoint) -> str:
         """Connect and wait for the end of the connection; returns its reason."""
-        number = self._next_connection()
+        number = self._unused or self._next_connection()  # which may write to a disk, and many tries may fail
+        self._unused = number
         client = self._prepare(number, endpoint)
         client.connect_timeout = CONNECT_TIMEOUT_S
         try:
             client.connect(endpoint.host, endpoint.port, keepalive=KEEPALIVE_S)
         except OSError as error:
             return str(error) or repr(error)
+        self._unused = 0
         client.loop_start()
         try:
             if not self._welcomed(client):

@@ -16,6 +16,9 @@ class MessageArrived:
     mid: int
     qos: int
     connection: int
+    at: float = field(default_factory=time.monotonic, compare=False)
+    sent_after: float | None = field(default=None, compare=False)
+    """The earliest time at which it may have been sent, as far as that was looked at; monotonic, as `at`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class Connected:
 class Disconnected:
     connection: int
     reason: str
+    at: float = field(default_factory=time.monotonic)
+    """When it was noticed: the loop may take it much later."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Any payload may arrive. A command that can't be read is refused with a reply tha
 import hashlib
 import json
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -94,7 +95,7 @@ class CommandIntake:
             if self._is_default and to not in self._running:
                 return self._refuse(message, verb, _switched_off(to), now)
             return None
-        asked = now.timestamp() - waited_s
+        asked = asked_at(command, now.timestamp(), waited_s)
         expires = command.expires.timestamp() if command.expires else asked + COMMAND_EXPIRES_AFTER_S
         command_id = command.id or new_id()
         return Request(
@@ -152,10 +153,20 @@ def _switched_off(service: str) -> CommandFault:
     return CommandFault("unknown_service", said)
 
 
-def request_of(space: Space, command: Command, asked: float) -> Request:
-    """A command with an id, as a request for the journal."""
+def asked_at(command: Command, now: float, waited_s: float) -> float:
+    """When a command was asked for, in epoch seconds: as it says, but not before it can have been sent nor after now.
+
+    So a sender whose clock is wrong is neither always too late nor always right.
+    """
+    earliest = now - waited_s
+    return earliest if command.made is None else max(earliest, min(command.made.timestamp(), now))
+
+
+def request_of(space: Space, command: Command, now: float) -> Request:
+    """A command with an id, as a request for the journal of the host on which it was made."""
     if command.id is None:
         raise ValueError("a command that goes through the journal needs an id")
+    asked = now if command.made is None else min(command.made.timestamp(), now)
     return Request(
         id=command.id,
         verb=command.verb,
@@ -200,6 +211,7 @@ def _fingerprint(message: MessageArrived) -> str:
 
 
 REDELIVERED_WITHIN_S = 3600.0
+SAME_TIME_S, CLOCK_STEP_S = 1.0, 1e-6
 
 
 class MessageIntake:
@@ -228,6 +240,8 @@ class MessageIntake:
         self._log = log
         self._commands = CommandIntake(space, journal.service, running)
         self._away_s: float | None = None
+        self._last_sent = float("-inf")
+        """When the newest command may have been sent at the earliest, in epoch seconds."""
         self._unstored: list[Request] = []
         self._taken: dict[int, Request | RefusedCommand | None] = {}
         """The outcome for each message until it is stored: a message that is taken again keeps its id."""
@@ -276,8 +290,9 @@ class MessageIntake:
     def _command(self, message: MessageArrived, verb: str) -> None:
         known = id(message) in self._taken
         if not known:
-            waited_s = self._away_s or 0.0
-            self._taken[id(message)] = self._commands.take(message, verb, now=datetime.now(UTC), waited_s=waited_s)
+            now = datetime.now(UTC)
+            waited_s = self._waited_s(message, now.timestamp())
+            self._taken[id(message)] = self._commands.take(message, verb, now=now, waited_s=waited_s)
         taken = self._taken[id(message)]
         if isinstance(taken, RefusedCommand):
             if known:
@@ -288,6 +303,15 @@ class MessageIntake:
                 self._bus.publish(taken.clear, b"", retain=True)
         elif taken is not None and not self._is_redelivery(message, taken):
             self._unstored.append(taken)
+
+    def _waited_s(self, message: MessageArrived, now: float) -> float:
+        """For how long a command may have been under way. Those that may be equally old keep their order."""
+        under_way_s = 0.0 if message.sent_after is None else time.monotonic() - message.sent_after
+        sent = now - max(under_way_s, self._away_s or 0.0)
+        if 0.0 <= self._last_sent - sent < SAME_TIME_S:
+            sent = self._last_sent + CLOCK_STEP_S
+        self._last_sent = sent
+        return now - sent
 
     def _is_redelivery(self, message: MessageArrived, request: Request) -> bool:
         if request.delivery is None or not message.repeated:

@@ -11,13 +11,15 @@ from itertools import islice
 from typing import Protocol
 
 from shared.messaging.journal import Journal, JournalEntry
-from shared.messaging.silence import SubscriberWait
+from shared.messaging.silence import DROPPED_AFTER_SILENCE_S, LONGEST_PAUSE_S, SubscriberWait
 
 WINDOW = 1_000
 """How many events may be unacknowledged."""
 RESENT_BEFORE_LOSS_S = 5.0
 """How long a broker may keep what it acknowledged in its memory only; ours saves more often."""
 MARKED_EVERY_S = 0.25
+MARKS_KEPT_S = LONGEST_PAUSE_S + DROPPED_AFTER_SILENCE_S + 2 * RESENT_BEFORE_LOSS_S
+"""A silence may have ended so long ago before anything is done about it."""
 PROGRESS_SAVED_EVERY_S = 1.0
 
 
@@ -51,20 +53,22 @@ class Outbox:
         first = next(iter(self._in_flight.values()), self._next)
         return first - 1
 
-    def connected(self, now: float, lost_at: float | None) -> None:
-        """Continue on a new connection; `lost_at` is when an earlier one was lost, if this service had one."""
+    def connected(self, now: float, lost_at: float | None, heard_before: float) -> None:
+        """Continue on a new connection. `lost_at` is when this process lost an earlier one, if it did; `heard_before`
+        when an earlier process last heard of a broker, which may have died with it."""
         self._open = True
         if lost_at is None:
-            self.rewind(self._acknowledged)
+            self.rewind(self._journal.seq_before(heard_before - RESENT_BEFORE_LOSS_S))
             self._wait = SubscriberWait(now) if self._inherited else None
         else:
             self.send_again(now, lost_at, self._forgotten_after)
         self._inherited = False
         self._forgotten_after = None
 
-    def disconnected(self, now: float) -> None:
+    def disconnected(self, since: float) -> None:
+        """The connection is lost, and what the broker acknowledged since a monotonic time may be."""
         if self._open or self._forgotten_after is None:
-            self._forgotten_after = self.acknowledged_before(now - RESENT_BEFORE_LOSS_S)
+            self._forgotten_after = self.acknowledged_before(since - RESENT_BEFORE_LOSS_S)
         self._open = False
 
     def send_again(self, now: float, since: float, after: int | None) -> None:
@@ -78,6 +82,11 @@ class Outbox:
         """The number up to which everything was acknowledged at a monotonic time; None if all since is unknown."""
         known = [number for at, number in self._marks if at <= when]
         return known[-1] if known else self._marks[0][1] if self._marks else None
+
+    @property
+    def flows(self) -> bool:
+        """Whether there is a connection, and subscribers have had time to return."""
+        return self._open and self._wait is None
 
     @property
     def waits_for_subscribers(self) -> bool:
@@ -118,13 +127,14 @@ class Outbox:
             return list(islice(self._fresh, limit))
         return self._journal.entries(self._journal.service, self._next - 1, limit)
 
-    def acknowledged(self, number: int, at: float) -> None:
-        """Note the broker's acknowledgement of any message of this service, at a monotonic time."""
+    def acknowledged(self, number: int, sent: float, at: float) -> None:
+        """Note the broker's acknowledgement of any message of this service; both times are monotonic."""
         if self._wait is not None:
-            self._wait.answered(at)
-        if not self._marks or at - self._marks[-1][0] >= MARKED_EVERY_S:
-            self._marks.append((at, self._acknowledged))  # before this one counts
-        while len(self._marks) > 1 and self._marks[1][0] < at - 2 * RESENT_BEFORE_LOSS_S:
+            self._wait.answered(sent, at)
+        before = self._acknowledged  # before this one counts
+        if not self._marks or (before != self._marks[-1][1] and at - self._marks[-1][0] >= MARKED_EVERY_S):
+            self._marks.append((at, before))
+        while len(self._marks) > 1 and self._marks[1][0] < at - MARKS_KEPT_S:
             self._marks.popleft()
         self._in_flight.pop(number, None)
 

@@ -10,10 +10,14 @@ GAP_S = 1.0
 """A broker that acknowledges nothing for longer, while it is probed, was frozen."""
 SUBSCRIBERS_RETURN_WITHIN_S = 1.5
 """`mosquitto_sub` tries to reconnect once a second, and would miss events that are sent before."""
+SENDERS_RETURN_WITHIN_S = 2.0
+"""`mosquitto_pub -q 1` tries to reconnect once a second, and sends again what was not acknowledged."""
 LONGEST_WAIT_S = 60.0
 """Then events are sent, however the broker stumbles."""
 ACKNOWLEDGES_WITHIN_S = 2.0
 """A broker that leaves a message unacknowledged for longer counts as down: it may hang for hours."""
+DROPPED_AFTER_SILENCE_S = 15.0
+"""After this the connection is closed, and the next endpoint is tried."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 10.0, 300.0
 """Between the ends of two silences: a broker that is slow now and then is not sent everything each time."""
 
@@ -23,25 +27,56 @@ class SubscriberWait:
 
     def __init__(self, now: float) -> None:
         self._gives_up_at = now + LONGEST_WAIT_S
-        self._answers_since: float | None = None
-        self._answered_at = now
+        self._answered_at: float | None = None
+        self._answered_s = 0.0
 
-    def answered(self, at: float) -> None:
-        """Note an acknowledgement."""
-        if self._answers_since is None or at - self._answered_at > GAP_S:
-            self._answers_since = at
-        self._answered_at = max(self._answered_at, at)
+    def answered(self, sent: float, at: float) -> None:
+        """Note that a message sent at one time was acknowledged at another."""
+        passed = 0.0 if self._answered_at is None else at - self._answered_at
+        if passed > GAP_S and at - sent > GAP_S:
+            self._answered_s = 0.0  # it was frozen
+        else:
+            self._answered_s += min(passed, GAP_S)  # a service that is busy with a long turn asks less often
+        self._answered_at = at
 
     def is_over(self, now: float) -> bool:
-        since = self._answers_since
-        return now >= self._gives_up_at or (
-            since is not None and self._answered_at - since >= SUBSCRIBERS_RETURN_WITHIN_S
-        )
+        return now >= self._gives_up_at or self._answered_s >= SUBSCRIBERS_RETURN_WITHIN_S
 
     @property
     def ends_by(self) -> float:
         """When it is over if nothing is acknowledged any more."""
         return self._gives_up_at
+
+
+class HeldMessages:
+    """Tells since when a message that arrived may have been under way: a broker that hangs holds it, or its sender.
+
+    The broker is known to have been there when it last acknowledged something. After a silence, or a new connection,
+    senders that were held up too get some time.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._answered_at = now
+        self._silence: tuple[float, float] | None = None
+
+    def acknowledged(self, sent: float, at: float) -> None:
+        """Note that a message sent at one time was acknowledged at another."""
+        if at - sent > GAP_S:
+            same = self._silence is not None and sent <= self._silence[1]
+            self._silence = (self._silence[0] if self._silence and same else self._answered_at, at)
+        self._answered_at = at
+
+    def connected(self, now: float, lost_since: float | None) -> None:
+        """Note a new connection; `lost_since` is since when the broker was not known to be there, if it was before."""
+        if lost_since is not None:
+            self._silence = (lost_since, now)
+        self._answered_at = now
+
+    def under_way_since(self, at: float) -> float:
+        """The earliest time at which a message that arrives now may have been sent."""
+        if self._silence is not None and at <= self._silence[1] + SENDERS_RETURN_WITHIN_S:
+            return self._silence[0]
+        return min(self._answered_at, at)
 
 
 class SilenceWatch:
@@ -65,9 +100,10 @@ class SilenceWatch:
         elif self._began is not None:
             self._over = True
 
-    def connection_lost(self) -> None:
-        """Forget: what is done after a lost connection covers a silence before it."""
-        self._began, self._over = None, False
+    def connection_lost(self) -> float | None:
+        """Forget the silence that nothing was done about yet; returns when it began."""
+        began, self._began, self._over = self._began, None, False
+        return began
 
     def ended(self, now: float) -> float | None:
         """The beginning of a silence that has ended, once; None while there is nothing to do."""

@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from shared.contract.services import SERVICES, ServiceEntry
 from shared.contract.states import Presence
@@ -84,6 +85,8 @@ class ServiceLoop:
         self._lost_at: float | None = None
         self._replies_since: float | None = None
         """Replies since this time are published again, when subscribers had time to return."""
+        self._silent_since: float | None = None
+        """When a silence began that has ended, until its states and events are published again."""
         self._quit = False
         self._coalesces_until = start
         self._troubles: dict[Backoff, str] = {}
@@ -180,17 +183,18 @@ class ServiceLoop:
         """Take one item of the inbox. Uses no disk, so that no disk error can lose it."""
         match item:
             case MessageArrived():
-                self._messages.append(item)
+                self._messages.append(replace(item, sent_after=self._bus.under_way_since(item)))
             case MessageAcknowledged():
-                if self._bus.note_acknowledged(item):
-                    self._outbox.acknowledged(item.mid, item.at)
+                if (sent := self._bus.note_acknowledged(item)) is not None:
+                    self._outbox.acknowledged(item.mid, sent, item.at)
             case Connected():
                 self._connected = item
             case Disconnected():
                 self._connected = None
                 self._presence.connection = 0
-                self._outbox.disconnected(time.monotonic())
-                self._lost_at = self._lost_at or time.time()
+                since = self._bus.note_disconnected(item)
+                self._outbox.disconnected(since)
+                self._lost_at = self._lost_at or time.time() - (time.monotonic() - since)
             case LookRequest(within_s=within_s):
                 due = time.monotonic() + within_s
                 self._look_by = due if self._look_by is None else min(self._look_by, due)
@@ -202,16 +206,18 @@ class ServiceLoop:
         if self._connected is not None:
             self._start_connection(self._connected)
             self._connected = None
-        began = self._bus.ended_silence()
-        if began is not None:
-            self._resume_after_silence(now, began)
+        if self._silent_since is None:
+            self._silent_since = self._bus.ended_silence()
+        if self._silent_since is not None:
+            self._resume_after_silence(now, self._silent_since)
+            self._silent_since = None
         events, requested = self._intake.sort(self._messages)
         self._events += events
         self._timer.overdue = self._timer.overdue or requested
         self._bus.acknowledge(self._messages)
         self._messages.clear()
         self._outbox.pump(now)
-        if self._replies_since is not None and not self._outbox.waits_for_subscribers:
+        if self._replies_since is not None and self._outbox.flows:
             self._repeat_replies(self._replies_since)
         self._outbox.save_progress(now)
         self._effects.retry(now)
@@ -239,11 +245,10 @@ class ServiceLoop:
         if not self._bus.note_connected(item):
             return
         now = time.time()
-        away_s = now - self._journal.listened()
-        lost_at = self._lost_at
+        listened, lost_at = self._journal.listened(), self._lost_at
         self._presence.connection = item.connection
-        self._intake.connected(kept=item.kept, away_s=away_s)
-        self._outbox.connected(time.monotonic(), lost_at)
+        self._intake.connected(kept=item.kept, away_s=now - listened)
+        self._outbox.connected(time.monotonic(), lost_at, listened)
         self._heartbeat(time.monotonic())
         self._show_states()
         self._replies_since = lost_at if self._replies_since is None else self._replies_since
@@ -264,7 +269,8 @@ class ServiceLoop:
 
     def _repeat_replies(self, since: float) -> None:
         for topic, answer in self._journal.requests.answers_since(since - RESENT_BEFORE_LOSS_S):
-            self._bus.publish(topic, answer)
+            if self._bus.publish(topic, answer) is None:
+                return  # the connection was lost meanwhile
         self._replies_since = None
 
     def _show_states(self) -> None:

@@ -17,7 +17,7 @@ from shared.contract.ids import new_id
 from shared.contract.topics import Topic
 from shared.errors import MusterError, Retryable, sentence_of
 from shared.messaging.cursors import LocatedMessage, ReceivedEvent
-from shared.messaging.journal import Effect, Request
+from shared.messaging.journal import AnsweredRequest, Effect, Request
 from shared.runtime.effects import EffectResult
 from shared.runtime.memory import Memory
 from shared.system.log import Log
@@ -103,6 +103,8 @@ class Turn:
 
     # --- from the runtime ---
 
+    answered_after: Callable[[str, float], Sequence[AnsweredRequest]] = lambda _agent, _asked: ()
+    """The answered commands about an agent's session (`*`: any) that were asked for after a time, newest first."""
     read_reply: Callable[[str, str], Reply | None] = lambda _owner, _command_id: None
     commit: Callable[["Turn"], None] = lambda _turn: None
     faults: FaultLog = field(default_factory=FaultLog)
@@ -163,7 +165,9 @@ class Turn:
         broker. A command with an `id` acts once, however often it is sent. `reply_for` gives the answer.
         """
         command_id = command.id or new_id()
-        self.outgoing.append(command.model_copy(update={"id": command_id, "by": f"{self.service}: {why}"[:200]}))
+        by = f"{self.service}: {why}"[:200]
+        made = command.made or self.now
+        self.outgoing.append(command.model_copy(update={"id": command_id, "by": by, "made": made}))
         return command_id
 
     def reply_for(self, command_id: str, owner: str = SPAWNER) -> Reply | None:

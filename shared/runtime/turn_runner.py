@@ -17,7 +17,7 @@ from shared.contract.writer import DocumentWriter
 from shared.messaging.bus import Bus
 from shared.messaging.cursors import EventReader, LocatedMessage, NewEvents, ReplayRequest
 from shared.messaging.intake import CommandFault, read_command, request_of
-from shared.messaging.journal import Journal, JournalEntry, Request
+from shared.messaging.journal import AnsweredRequest, Journal, JournalEntry, Request
 from shared.messaging.outbox import Outbox
 from shared.runtime.effects import EffectHandler, EffectRunner
 from shared.runtime.memory import Memory
@@ -72,6 +72,11 @@ def read_reply(journal: Journal, owner: str, command_id: str) -> Reply | None:
     except ValidationError:
         said = "the answer can't be read"
         return Reply(id=command_id, verb="", ok=False, said=said, code="refused", by=owner, time=datetime.now(UTC))
+
+
+def answered_after(journal: Journal, agent: str, asked: float) -> list[AnsweredRequest]:
+    """Not what is dated later than now: the clock was set back since."""
+    return journal.requests.answered_after(agent, asked, time.time())
 
 
 class Service(Protocol):
@@ -145,6 +150,7 @@ class TurnRunner:
             hints=self._reader.hints(events),
             broker_answers=self._bus.answers,
             read_reply=partial(read_reply, self._journal),
+            answered_after=partial(answered_after, self._journal),
             commit=partial(self._commit, new),
             faults=self._faults,
         )

@@ -3,10 +3,13 @@
 import json
 import shutil
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
+from services.cli.broker import connection
 from shared.messaging.journal import Journal
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
@@ -51,9 +54,53 @@ def test_a_hanging_broker_is_worked_around(fleet: RunningFleet) -> None:
     finally:
         fleet.signal("broker", signal.SIGCONT)
     wait_until(lambda: "stopped" in watcher.kinds("reviewer/lifecycle"), "the stop at the subscriber", 30)
-    wait_until(lambda: watcher.kinds("builder/lifecycle") == ["restarted"], "the restart at the subscriber")
+    wait_until(lambda: watcher.kinds("builder/lifecycle")[-1:] == ["restarted"], "the restart at the subscriber")
     wait_until(lambda: watcher.drifts("builder") == ["missing"], "the drift at the subscriber")
     wait_until(lambda: fleet.cli("status", code=None).returncode == 0, "everybody is back")
+
+
+def test_a_command_outlives_its_sender_and_the_broker(fleet: RunningFleet) -> None:
+    """Both end when the broker has it and its owner has not."""
+    operator = fleet.client("operator")
+    operator.subscribe("muster/box/command/+")
+    fleet.signal("supervisor", signal.SIGSTOP)
+    fleet.signal("spawner", signal.SIGKILL)
+    sender = subprocess.Popen(
+        [sys.executable, "-P", "-m", "services.cli", "--fleet", str(fleet.path), "stop", "builder"]
+    )
+    operator.wait_for("muster/box/command/stop")
+    sender.kill()
+    sender.wait()
+    with fleet.broker_down():
+        shutil.rmtree(fleet.fleet.home / "broker" / "data")
+    fleet.wait_for_status("builder", "stopped")
+    assert [told["kind"] for told in fleet.told("spawner") if told["agent"] == "builder"][-2:] == ["spawned", "stopped"]
+
+
+def test_a_later_stop_beats_a_spawn_that_a_frozen_broker_held(fleet: RunningFleet) -> None:
+    """One in the broker's socket, one whose sender could not even connect."""
+    agents = ("builder", "reviewer")
+    connected = fleet.client("operator")
+    connected.subscribe("muster/box/reply/+")
+    fleet.signal("broker", signal.SIGSTOP)
+    try:
+        connected.send("muster/box/command/spawn", b'{"agent": "reviewer", "id": "held-reviewer"}')
+        words = [*connection(fleet.fleet, "operator").split(), "-q", "1", "-t", "muster/box/command/spawn"]
+        held = subprocess.Popen(["mosquitto_pub", *words, "-m", '{"agent": "builder", "id": "held-builder"}'])
+        for agent in agents:
+            assert fleet.cli("stop", agent).stdout == f"{agent} was stopped\n"
+    finally:
+        fleet.signal("broker", signal.SIGCONT)
+    assert held.wait(30) == 0
+    journal = Journal(fleet.fleet.journal, "spawner")
+    for agent in agents:
+        answer = wait_until(lambda a=agent: journal.requests.answer_to(f"held-{a}"), f"a reply about {agent}")  # type: ignore[misc]
+        reply = json.loads(answer)
+        assert (reply["code"], fleet.pane(agent)) == ("outdated", None), reply
+    journal.close()
+    for agent in agents:
+        fleet.wait_for_status(agent, "stopped")
+        assert fleet.cli("spawn", agent).stdout == f"{agent} was started\n"
 
 
 def test_a_broker_that_lost_its_disk_learns_everything_again(fleet: RunningFleet) -> None:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 
 from shared.messaging.bus import Bus
-from shared.messaging.inbox import Connected, Inbox, Item, MessageAcknowledged, MessageArrived
+from shared.messaging.inbox import Connected, Disconnected, Inbox, Item, MessageAcknowledged, MessageArrived
 
 
 class FakeBus(Bus):
@@ -18,6 +18,10 @@ class FakeBus(Bus):
         self.retained: dict[str, bytes] = {}
         self.acknowledged: list[MessageArrived] = []
         self.asked_for: list[str] = []
+        self.silent_since: float | None = None
+        """When a silence began that has ended."""
+        self.held_s = 0.0
+        """How long messages may have been under way."""
 
     def subscribe(self, filters: Sequence[str]) -> None:
         self.filters = filters
@@ -36,11 +40,17 @@ class FakeBus(Bus):
         self.published.append((topic, payload))
         return len(self.published)
 
-    def note_acknowledged(self, item: MessageAcknowledged) -> bool:
-        return self.up and 0 < item.mid <= len(self.published)
+    def note_acknowledged(self, item: MessageAcknowledged) -> float | None:
+        return item.at if self.up and 0 < item.mid <= len(self.published) else None
+
+    def note_disconnected(self, item: Disconnected) -> float:
+        return item.at
 
     def note_connected(self, item: Connected) -> bool:
         return self.up and item.connection > 0
+
+    def under_way_since(self, item: MessageArrived) -> float:
+        return item.at - self.held_s
 
     def acknowledge(self, messages: Sequence[MessageArrived]) -> None:
         self.acknowledged += messages
@@ -60,7 +70,8 @@ class FakeBus(Bus):
         return 0.0
 
     def ended_silence(self) -> float | None:
-        return None
+        began, self.silent_since = self.silent_since, None
+        return began
 
     def falls_silent_at(self) -> float:
         return float("inf")

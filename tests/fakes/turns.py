@@ -82,6 +82,7 @@ class TurnDriver:
         self.journal.requests.accept([request_of(self.space, each, now) for each in named])
         turn = Turn(self.journal.service, self.now, poll, list(events), [], Memory(self.memory))
         turn.read_reply = partial(read_reply, self.journal)
+        turn.answered_after = lambda agent, asked: self.journal.requests.answered_after(agent, asked, now)
         for request in self.journal.requests.open():
             pending = PendingCommand(request, read_command(VERBS[request.verb], request.payload))
             (turn.late_commands if now > request.expires else turn.commands).append(pending)

@@ -17,7 +17,7 @@ from shared.contract.writer import DocumentWriter
 from shared.fleet import Fleet, load_fleet
 from shared.messaging.broker import Endpoint, credentials, ensure_credentials
 from shared.messaging.bus import Bus, ClientIdentity
-from shared.messaging.inbox import Connected, Disconnected, Inbox, Item, MessageArrived
+from shared.messaging.inbox import Connected, Disconnected, Inbox, Item, MessageAcknowledged, MessageArrived
 from shared.messaging.journal import Journal
 from shared.runtime.bootstrap import connect
 from shared.runtime.loop import ServiceLoop
@@ -54,6 +54,8 @@ class Client:
         for item in self.inbox.take(time.monotonic()):
             if isinstance(item, Connected):
                 self.bus.note_connected(item)
+            elif isinstance(item, MessageAcknowledged):
+                self.bus.note_acknowledged(item)
             self.items.append(item)
         return [item for item in self.items if isinstance(item, kind)]
 
@@ -85,6 +87,25 @@ def test_when_one_endpoint_dies_the_next_is_used(tmp_path: Path) -> None:
             client.bus.publish("muster/box/command/stop", b"{}")
             listener.wait_for("muster/box/command/stop", b"{}")
             first.start()
+
+
+def test_tries_that_fail_take_no_number(broker: Broker) -> None:
+    """Each number is written to the journal's disk, and a broker may be down for hours."""
+    broker.kill()
+    tried: list[Endpoint] = []
+
+    def endpoints() -> list[Endpoint]:
+        tried.append(broker.endpoint)
+        return tried[-1:]
+
+    client = Client(broker.home, endpoints)
+    client.bus.start()
+    wait_until(lambda: len(tried) > 3, "some tries")
+    broker.start()
+    connected = wait_until(lambda: client.take(Connected), "a connection")[0]
+    client.bus.stop()
+    assert isinstance(connected, Connected)
+    assert connected.connection == 1
 
 
 def test_a_network_thread_that_dies_is_replaced(broker: Broker) -> None:
@@ -121,6 +142,23 @@ def test_a_broker_that_hangs_counts_as_down(broker: Broker) -> None:
             assert client.bus.connected
         finally:
             broker.resume()
+
+
+def test_a_broker_that_hung_before_it_was_killed_was_lost_when_it_hung(broker: Broker) -> None:
+    """What it had acknowledged until then may not have been saved."""
+    client = Client(broker.home, lambda: [broker.endpoint])
+    with started(client):
+        client.bus.publish("muster/box/command/stop", b"{}")
+        wait_until(lambda: client.take(MessageAcknowledged), "an acknowledgement")
+        hangs_since = time.monotonic()
+        broker.pause()
+        client.bus.publish("muster/box/command/stop", b"{}")
+        wait_until(lambda: not client.bus.answers, "silence is noticed")
+        broker.kill()
+        lost = wait_until(lambda: client.take(Disconnected), "the end of the connection")[0]
+        assert isinstance(lost, Disconnected)
+        assert client.bus.note_disconnected(lost) < hangs_since < lost.at
+        broker.start()
 
 
 def test_a_gap_in_another_hosts_events_is_closed_by_asking_it(tmp_path: Path) -> None:

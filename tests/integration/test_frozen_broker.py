@@ -1,11 +1,11 @@
-"""A broker that is killed, comes back and freezes for seconds: a subscriber that returns still gets every event."""
+"""A broker that freezes for seconds and is killed, in any order: a live subscriber still gets every event."""
 
 import contextlib
 import json
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from shared.messaging.journal import Journal
 from tests.fixtures.broker import PrivateBroker, wait_until
 from tests.fixtures.talk_process import memory, process
 
-EVENTS = 120
+EVENTS = 100
 PAUSE_S = 0.1
 
 
@@ -74,24 +74,65 @@ def pass_time(seconds: float) -> None:
     wait_until(lambda: time.monotonic() >= end, "time passes")
 
 
-@pytest.mark.parametrize("frozen_s", [3.0, 7.0])
-@pytest.mark.parametrize("after_s", [0.0, 0.3, 0.8, 1.3, 2.0])
-def test_no_event_is_lost_to_a_broker_that_freezes_as_it_comes_back(
-    fleet: Fleet, broker: PrivateBroker, tmp_path: Path, after_s: float, frozen_s: float
+def freeze(broker: PrivateBroker, seconds: float) -> None:
+    broker.pause()
+    pass_time(seconds)
+    broker.resume()
+
+
+def replace(broker: PrivateBroker) -> None:
+    """It is killed, and comes back without the sessions that were not saved yet."""
+    broker.kill()
+    broker.wipe()
+    broker.launch()
+    wait_until(lambda: listens(broker), "the broker listens again")
+
+
+def freezes_as_it_comes_back(broker: PrivateBroker, after_s: float, frozen_s: float) -> None:
+    replace(broker)
+    pass_time(after_s)
+    freeze(broker, frozen_s)
+
+
+def is_killed_while_frozen(broker: PrivateBroker) -> None:
+    broker.pause()
+    pass_time(3.0)
+    replace(broker)
+
+
+def is_killed_as_it_comes_back(broker: PrivateBroker) -> None:
+    replace(broker)
+    pass_time(1.3)
+    replace(broker)
+
+
+def freezes_again_and_again(broker: PrivateBroker) -> None:
+    freezes_as_it_comes_back(broker, 0.3, 2.5)
+    freeze(broker, 3.0)
+
+
+ACCIDENTS: dict[str, Callable[[PrivateBroker], None]] = {
+    "freezes": lambda broker: freeze(broker, 3.0),
+    "freezes at once on its return": lambda broker: freezes_as_it_comes_back(broker, 0.0, 3.0),
+    "freezes soon after its return": lambda broker: freezes_as_it_comes_back(broker, 0.8, 3.0),
+    "freezes when its subscribers are back": lambda broker: freezes_as_it_comes_back(broker, 2.0, 3.0),
+    "freezes for long after its return": lambda broker: freezes_as_it_comes_back(broker, 1.3, 7.0),
+    "is killed while frozen": is_killed_while_frozen,
+    "is killed as it comes back": is_killed_as_it_comes_back,
+    "freezes again and again": freezes_again_and_again,
+}
+
+
+@pytest.mark.parametrize("accident", ACCIDENTS.values(), ids=ACCIDENTS)
+def test_no_event_is_lost_to_a_broker_that(
+    fleet: Fleet, broker: PrivateBroker, tmp_path: Path, accident: Callable[[PrivateBroker], None]
 ) -> None:
     with (
         subscribed(broker, tmp_path / "received") as subscriber,
         process(fleet, "talker", TELL=str(EVENTS), PER_TURN="1", PAUSE_S=str(PAUSE_S)),
     ):
         wait_until(lambda: len(subscriber.numbers()) > 10, "events arrive")
-        broker.kill()
-        broker.wipe()  # its sessions were not saved yet
-        broker.launch()
-        wait_until(lambda: listens(broker), "the broker listens again")
-        pass_time(after_s)
-        broker.pause()
-        pass_time(frozen_s)
-        broker.resume()
+        accident(broker)
         wait_until(lambda: memory(fleet, "spawner").get("told") == EVENTS, "all are told", 60)
         journal = Journal(fleet.journal, "spawner")
         wait_until(lambda: journal.published() == EVENTS, "the broker has acknowledged everything", 60)

@@ -14,8 +14,8 @@ FIRST_RETRY_S, LONGEST_RETRY_S = 10.0, 600.0
 COMMAND_LOST_AFTER_S = 24 * 3600.0
 """A command that has no answer by then never gets one: the journal was lost, for example."""
 BUSY_LOOK_S, LIMITED_LOOK_S = 2.0, 30.0
-OVERTAKEN = "overtaken"
-"""The reply's code for a command that waited until a person asked for something else."""
+OVERTAKEN = ("overtaken", "outdated")
+"""The reply's codes for a command that waited until a person asked for something else."""
 
 
 class ActionKind(StrEnum):
@@ -113,7 +113,7 @@ def _answered(action: PhaseAction, agent: AgentSituation) -> ActionStep:
     if agent.reply.ok:
         spawn = str(agent.reply.result.get("spawn") or "")
         return ActionStep(replace(action, command_id="", failure="", done=True, spawn=spawn), succeeded=True)
-    if agent.reply.code == OVERTAKEN:  # what a person asked for counts
+    if agent.reply.code in OVERTAKEN:  # what a person asked for counts
         said = agent.reply.said
         return ActionStep(replace(action, command_id="", done=True, failure=said), failure=said)
     return failed(action, agent.reply.said, agent.now)

@@ -6,6 +6,15 @@ carried out, and a cursor moves in the same transaction as what its service did.
 
 from shared.messaging.journal.database import JournalLost, JournalUnavailable
 from shared.messaging.journal.journal import Effect, Journal, JournalEntry, Transaction
-from shared.messaging.journal.requests import Request
+from shared.messaging.journal.requests import AnsweredRequest, Request
 
-__all__ = ["Effect", "Journal", "JournalEntry", "JournalLost", "JournalUnavailable", "Request", "Transaction"]
+__all__ = [
+    "AnsweredRequest",
+    "Effect",
+    "Journal",
+    "JournalEntry",
+    "JournalLost",
+    "JournalUnavailable",
+    "Request",
+    "Transaction",
+]

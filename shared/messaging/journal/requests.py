@@ -28,6 +28,16 @@ class Request:
     """The parsed payload, right after the intake; not stored."""
 
 
+@dataclass(frozen=True, slots=True)
+class AnsweredRequest:
+    """What was asked for, when, and the final reply."""
+
+    verb: str
+    payload: bytes
+    asked: float
+    answer: bytes
+
+
 _COLUMNS = "id, verb, payload, reply_to, asked, expires, agent, delivery"
 
 
@@ -98,6 +108,18 @@ class Requests:
         """Whether such a command was answered in this interval."""
         query = "SELECT 1 FROM request WHERE agent IN (?, '*') AND answered BETWEEN ? AND ? LIMIT 1"
         return self._first(query, agent, since, until) is not None
+
+    def answered_after(self, agent: str, asked: float, until: float) -> list[AnsweredRequest]:
+        """The answered requests of this service about an agent's session, or about all agents, that were asked for
+        after one time and not after another, newest first. `*` stands for every agent."""
+        about = "agent IS NOT NULL" if agent == "*" else "agent IN (?, '*')"
+        query = (
+            "SELECT verb, payload, asked, answer FROM request"  # noqa: S608
+            f" WHERE {about} AND asked > ? AND asked <= ? AND owner = ? AND answer IS NOT NULL ORDER BY asked DESC"
+        )
+        values = (*(() if agent == "*" else (agent,)), asked, until, self._service)
+        with self._database.reading() as connection:
+            return [AnsweredRequest(*row) for row in connection.execute(query, values)]
 
     def _first(self, query: str, *values: Any) -> tuple[Any, ...] | None:
         with self._database.reading() as connection:

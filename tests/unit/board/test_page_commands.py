@@ -80,8 +80,9 @@ def test_what_is_sent(world: BoardWorld) -> None:
     (outgoing,) = sent(world)
     assert outgoing.id == command_id
     assert outgoing.by == "board: ada on a phone"
+    assert outgoing.made is not None
     assert outgoing.expires is not None
-    assert outgoing.model_copy(update={"id": None, "by": None, "expires": None}) == command
+    assert outgoing.model_copy(update={"id": None, "by": None, "made": None, "expires": None}) == command
     assert world.nudges == [None], "a turn is asked for"
 
 

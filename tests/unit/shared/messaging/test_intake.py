@@ -2,7 +2,9 @@
 
 import io
 import json
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from paho.mqtt.client import topic_matches_sub
 
-from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, MAX_PAYLOAD, VERBS, Reply
+from shared.contract.commands import COMMAND_EXPIRES_AFTER_S, MAX_PAYLOAD, VERBS, Reply, Spawn
 from shared.contract.ids import is_id
 from shared.contract.services import SERVICES
 from shared.contract.states import AgentState, Desired, Presence, ServiceState, Status
@@ -20,7 +22,14 @@ from shared.contract.topics import AGENT_DRIFT, AGENT_STATE, DEFAULT_OWNER, SERV
 from shared.contract.writer import DocumentWriter
 from shared.messaging.cursors import LocatedMessage
 from shared.messaging.inbox import MessageArrived
-from shared.messaging.intake import CommandFault, CommandIntake, MessageIntake, RefusedCommand, read_command
+from shared.messaging.intake import (
+    CommandFault,
+    CommandIntake,
+    MessageIntake,
+    RefusedCommand,
+    read_command,
+    request_of,
+)
 from shared.messaging.journal import Journal, Request
 from shared.messaging.presence import OwnPresence, state_of
 from shared.system.log import Log
@@ -102,6 +111,23 @@ def test_a_reply_may_be_wanted_elsewhere_below_reply() -> None:
 def test_the_time_it_waited_counts_towards_its_end() -> None:
     request = accepted(command({"agent": "a"}), waited_s=50.0)
     assert (request.asked, request.expires) == (NOW.timestamp() - 50, NOW.timestamp() + COMMAND_EXPIRES_AFTER_S - 50)
+
+
+@pytest.mark.parametrize(
+    ("made", "asked"),
+    [(-30.0, -30.0), (-50.0, -50.0), (-9_000.0, -50.0), (0.0, 0.0), (9_000.0, 0.0)],
+    ids=["as its sender says", "long ago", "not before it can have been sent", "now", "never later than now"],
+)
+def test_the_sender_may_say_when_it_was_made(made: float, asked: float) -> None:
+    said = (NOW + timedelta(seconds=made)).isoformat()
+    assert accepted(command({"agent": "a", "made": said}), waited_s=50.0).asked == NOW.timestamp() + asked
+
+
+@pytest.mark.parametrize(("made", "asked"), [(-30.0, -30.0), (9_000.0, 0.0), (None, 0.0)])
+def test_a_command_on_its_way_through_the_journal_was_made_when_it_says(made: float | None, asked: float) -> None:
+    said = None if made is None else NOW + timedelta(seconds=made)
+    request = request_of(SPACE, Spawn(agent="a", id="c1", made=said), NOW.timestamp())
+    assert request.asked == NOW.timestamp() + asked
 
 
 @pytest.mark.parametrize("away", [timedelta(days=-1), timedelta(seconds=1), timedelta(days=9)])
@@ -454,6 +480,15 @@ def test_commands_before_the_echo_of_the_own_state_may_have_waited(rig: Rig) -> 
     assert ages["old"] > 900
     assert ages["old2"] > 900
     assert ages["new"] == 0
+
+
+def test_commands_that_may_be_equally_old_keep_their_order(rig: Rig) -> None:
+    sent_after = time.monotonic() - 4.0
+    ids = [f"c{number}" for number in reversed(range(20))]
+    for id_ in ids:
+        rig.sort(replace(command({"agent": "a", "id": id_}), sent_after=sent_after))
+    assert rig.ids() == ids
+    assert datetime.now(UTC).timestamp() - rig.journal.requests.open()[-1].asked > 3.9
 
 
 def test_in_a_new_session_nothing_has_waited(rig: Rig) -> None:

@@ -1,5 +1,6 @@
 """The outbox and a publisher written by hand: whatever happens, everything is published in order, and noted late."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from shared.messaging.outbox import (
     WINDOW,
     Outbox,
 )
-from shared.messaging.silence import PROBED_EVERY_S, SUBSCRIBERS_RETURN_WITHIN_S
+from shared.messaging.silence import GAP_S, LONGEST_PAUSE_S, PROBED_EVERY_S, SUBSCRIBERS_RETURN_WITHIN_S
 
 
 @dataclass
@@ -65,6 +66,8 @@ class Rig:
     path: Path
     now: float = 1_000.0
     lost_at: float | None = None
+    heard_before: float = math.inf
+    """When an earlier process heard of a broker: so late that it lost nothing, but for tests that say otherwise."""
     broker: Broker = field(default_factory=Broker)
     ats: list[float] = field(default_factory=list)
     rewinds: int = 0
@@ -93,7 +96,7 @@ class Rig:
             self.lost_at = self.lost_at or self.now
         else:
             self.broker.connect()
-        self.outbox.connected(self.now, self.lost_at)
+        self.outbox.connected(self.now, self.lost_at, self.heard_before)
         self.lost_at = None
 
     def lose(self) -> None:
@@ -108,7 +111,7 @@ class Rig:
             if number in self.broker.unacknowledged:
                 self.broker.acknowledged.add(self.broker.unacknowledged.pop(number))
             if not self.unnoticed:  # the bus keeps back what belongs to a connection that is not greeted yet
-                self.outbox.acknowledged(number, self.now)
+                self.outbox.acknowledged(number, self.now, self.now)
 
     def restart(self) -> None:
         """The service is killed and started again: only the journal stays."""
@@ -120,10 +123,10 @@ class Rig:
     def answer_for_a_while(self) -> None:
         """The broker acknowledges the probes of a service that waits for subscribers."""
         end = self.now + SUBSCRIBERS_RETURN_WITHIN_S
-        self.outbox.acknowledged(0, self.now)
+        self.outbox.acknowledged(0, self.now, self.now)
         while self.now < end:
             self.now += PROBED_EVERY_S
-            self.outbox.acknowledged(0, self.now)
+            self.outbox.acknowledged(0, self.now, self.now)
 
     def drain(self) -> None:
         """A connection that lasts."""
@@ -215,7 +218,7 @@ def test_acknowledgements_of_other_messages_mean_nothing(rig: Rig) -> None:
     rig.outbox.pump(rig.now)
     rig.acknowledge(1)
     for number in (1, 0, 77):  # again, of a state, of nobody
-        rig.outbox.acknowledged(number, rig.now)
+        rig.outbox.acknowledged(number, rig.now, rig.now)
     assert rig.outbox.waiting == 1
 
 
@@ -234,6 +237,18 @@ def test_after_a_restart_it_goes_on_behind_what_was_noted(rig: Rig) -> None:
     rig.answer_for_a_while()
     rig.outbox.pump(rig.now)
     assert rig.broker.here == [4, 5]
+
+
+def test_what_a_broker_forgot_that_died_with_the_service_is_sent_again(rig: Rig) -> None:
+    for _ in range(4):
+        rig.now += RESENT_BEFORE_LOSS_S / 2
+        rig.tell(1)
+    rig.heard_before = rig.now
+    rig.drain()
+    rig.restart()
+    rig.connect()
+    rig.outbox.pump(rig.now)
+    assert rig.broker.here == [2, 3, 4], "at once: its subscribers had the time of the restart"
 
 
 def test_what_is_published_is_written_down_seldom(rig: Rig) -> None:
@@ -261,12 +276,68 @@ def test_after_a_loss_subscribers_get_time_to_return(rig: Rig) -> None:
     rig.lose()
     rig.tell(1)
     rig.connect()
-    rig.outbox.acknowledged(0, rig.now)
+    rig.outbox.acknowledged(0, rig.now, rig.now)
     rig.outbox.pump(rig.now + SUBSCRIBERS_RETURN_WITHIN_S)
     assert rig.broker.here == [], "time in which the broker answers nothing does not count"
     rig.answer_for_a_while()
     rig.outbox.pump(rig.now)
     assert rig.broker.here == [1]
+
+
+def test_a_service_that_is_busy_with_long_turns_does_not_wait_for_ever(rig: Rig) -> None:
+    """It probes seldom then, and what it probes with is acknowledged at once."""
+    lose_and_return(rig)
+    rig.tell(1)
+    for _ in range(3):
+        rig.now += 2 * GAP_S
+        rig.outbox.acknowledged(0, rig.now, rig.now)
+        rig.outbox.pump(rig.now)
+    assert rig.broker.here == [1]
+
+
+def test_a_broker_that_is_always_slow_gets_its_events(rig: Rig) -> None:
+    lose_and_return(rig)
+    rig.tell(1)
+    for _ in range(5):
+        rig.now += PROBED_EVERY_S
+        rig.outbox.acknowledged(0, rig.now - 2.1, rig.now)
+    rig.outbox.pump(rig.now)
+    assert rig.broker.here == [1]
+
+
+def test_a_broker_that_froze_while_it_was_waited_for_is_waited_for_anew(rig: Rig) -> None:
+    lose_and_return(rig)
+    rig.tell(1)
+    for passed in (0.0, 1.0, 3.0, 0.4):
+        rig.now += passed
+        rig.outbox.acknowledged(0, rig.now - min(passed, 3.0), rig.now)
+        rig.outbox.pump(rig.now)
+    assert rig.broker.here == []
+    rig.answer_for_a_while()
+    rig.outbox.pump(rig.now)
+    assert rig.broker.here == [1]
+
+
+def test_after_a_silence_what_was_acknowledged_before_it_is_sent_again(rig: Rig) -> None:
+    """Also what was told long before, and acknowledged late; and however late it is sent again."""
+    rig.connect()
+    rig.tell(6)
+    rig.outbox.pump(rig.now)
+    for _ in range(6):
+        rig.now += 2.0
+        rig.acknowledge(min(rig.broker.unacknowledged))
+    silence = rig.now
+    for _ in range(int(LONGEST_PAUSE_S)):
+        rig.now += 1.0
+        rig.tell(1)
+        rig.outbox.pump(rig.now)
+        rig.acknowledge()
+    after = rig.outbox.acknowledged_before(silence - RESENT_BEFORE_LOSS_S)
+    assert after in (2, 3)
+    rig.outbox.send_again(rig.now, silence, after)
+    rig.answer_for_a_while()
+    rig.outbox.pump(rig.now)
+    assert rig.broker.here[-300 - 6 + after :] == list(range(after + 1, 307))
 
 
 def test_after_a_loss_what_the_broker_may_have_forgotten_is_sent_again(rig: Rig) -> None:
@@ -305,8 +376,8 @@ def test_acknowledgements_that_come_after_a_loss_do_not_count(rig: Rig) -> None:
     rig.outbox.pump(rig.now)
     rig.lose()
     rig.connect()
-    rig.outbox.acknowledged(1, rig.now)
-    rig.outbox.acknowledged(2, rig.now)
+    rig.outbox.acknowledged(1, rig.now, rig.now)
+    rig.outbox.acknowledged(2, rig.now, rig.now)
     assert rig.outbox.waiting == 2
 
 
@@ -429,7 +500,7 @@ def apply(rig: Rig, what: str, number: int) -> None:  # noqa: PLR0912 - one case
             if under_way:
                 rig.acknowledge(under_way[number % len(under_way)])
         case "stray":
-            rig.outbox.acknowledged(1_000_000 + number, rig.now)
+            rig.outbox.acknowledged(1_000_000 + number, rig.now, rig.now)
         case "break":
             rig.broker.takes = number
         case "lose":

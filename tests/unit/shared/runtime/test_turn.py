@@ -28,6 +28,7 @@ from shared.messaging.inbox import (
 from shared.messaging.intake import request_of
 from shared.messaging.journal import Journal, JournalLost, Request
 from shared.messaging.journal.database import JournalUnavailable
+from shared.messaging.silence import PROBED_EVERY_S
 from shared.runtime.loop import ServiceLoop
 from shared.runtime.memory import Memory, MemoryTable
 from shared.runtime.poll_timer import PollIntervals
@@ -359,6 +360,17 @@ def test_a_repeated_start_of_a_connection_knows_how_long_the_service_was_away(ri
     assert rig.codes() == {"c1": "expired"}
 
 
+def acknowledged(number: int) -> MessageAcknowledged:
+    return MessageAcknowledged(number, 1, at=time.monotonic())
+
+
+def answer_for_a_while(rig: Rig) -> None:
+    """The broker acknowledges at once, until subscribers have had time to return."""
+    for _ in range(5):
+        rig.clock.ahead += PROBED_EVERY_S
+        rig.run(acknowledged(len(rig.bus.published)))
+
+
 def test_what_the_broker_acknowledged_during_a_long_turn_counts_before_it_is_judged(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,7 +401,76 @@ def test_replies_that_a_broker_may_have_lost_are_published_again(rig: Rig) -> No
     rig.run(Disconnected(1, "killed"))
     rig.bus.published.clear()
     connect(rig, number=2)
+    assert rig.codes() == {}, "subscribers have not returned"
+    answer_for_a_while(rig)
     assert rig.codes() == {"c1": "ok"}
+
+
+def test_replies_outlive_a_connection_that_is_lost_at_once(rig: Rig) -> None:
+    connect(rig)
+    rig.service.does = [tells]
+    rig.run(command())
+    rig.run(Disconnected(1, "killed"))
+    connect(rig, number=2)
+    rig.clock.ahead += 60.0
+    rig.bus.up = False
+    rig.run(Disconnected(2, "killed again"))
+    rig.bus.published.clear()
+    connect(rig, number=3)
+    answer_for_a_while(rig)
+    assert rig.codes() == {"c1": "ok"}
+
+
+def test_a_loss_that_is_taken_late_counts_from_when_it_was(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn may take longer than what is sent again from."""
+    wall = time.time
+    monkeypatch.setattr(time, "time", lambda: wall() + rig.clock.ahead)
+    connect(rig)
+    rig.service.does = [tells]
+    rig.run(command())
+    rig.run(*map(acknowledged, range(1, len(rig.bus.published) + 1)))
+    lost_at = time.monotonic()
+    rig.clock.ahead += 100.0
+    rig.bus.published.clear()
+    connect(rig, Disconnected(1, "killed", at=lost_at))
+    connect(rig, number=2)
+    answer_for_a_while(rig)
+    assert set(rig.topics()) >= SAID_AGAIN
+
+
+SAID_AGAIN = {"muster/box/agent/builder/lifecycle", "muster/box/reply/c1", STATE_TOPIC}
+
+
+def silence(rig: Rig) -> None:
+    """An event, a reply and a state are acknowledged; then a silence of the broker ends."""
+    connect(rig)
+    rig.service.does = [tells]
+    rig.run(command())
+    rig.run(*map(acknowledged, range(1, len(rig.bus.published) + 1)))
+    rig.bus.published.clear()
+    rig.bus.silent_since = time.monotonic()
+
+
+def test_after_a_silence_all_is_published_again(rig: Rig) -> None:
+    silence(rig)
+    rig.run()
+    assert SAID_AGAIN & set(rig.topics()) == {STATE_TOPIC}, "events and replies wait for subscribers"
+    answer_for_a_while(rig)
+    assert set(rig.topics()) >= SAID_AGAIN
+    rig.bus.published.clear()
+    answer_for_a_while(rig)
+    assert SAID_AGAIN & set(rig.topics()) == set(), "once"
+
+
+def test_what_follows_a_silence_is_tried_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    silence(rig)
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.journal, "seq_before", disk_is_full)
+        rig.run()
+    rig.recover()
+    rig.run()
+    answer_for_a_while(rig)
+    assert set(rig.topics()) >= SAID_AGAIN
 
 
 def test_a_journal_that_was_removed_ends_the_service(rig: Rig) -> None:
