@@ -8,8 +8,12 @@ from shared.system.tmux import Pane
 LOOK_BUSY_S, LOOK_IDLE_S = 0.5, 1.0
 """The time between two looks while something goes on, and while nothing does. Hooks and tmux wake the monitor too."""
 QUIET_AFTER_S = 5.0
-CAPTURE_WORKING_S = 0.9
-"""An agent at work paints all the time. If a better source says that it works, its screen is captured this often."""
+LOOK_PER_AGENT_S, LOOK_MANY_S = 0.002, 1.0
+"""Each agent adds to the time between two looks, up to this: a look costs as much as there are agents. What a screen
+alone shows must be believed within two seconds, and then it has to settle."""
+CAPTURE_WORKING_S, CAPTURE_SURELY_WORKING_S = 0.9, 4.0
+"""An agent at work paints all the time. If a better source says that it works, its screen is captured this often; if
+that is the live file, which also tells when it ends, less often."""
 BETTER_THAN_SCREEN = (EvidenceSource.HOOKS, EvidenceSource.LIVE_FILE, EvidenceSource.TRANSCRIPT)
 NEVER = float("-inf")
 
@@ -24,13 +28,21 @@ class LookSchedule:
             return True
         if pane.activity < int(captured_at):
             return False
-        winner = verdict.winner if verdict is not None and verdict.status is Activity.WORKING else None
-        return winner is None or winner.source not in BETTER_THAN_SCREEN or now - captured_at >= CAPTURE_WORKING_S
+        return now - captured_at >= (_captured_every_s(verdict) if verdict is not None else 0.0)
 
     def note(self, pane: Pane, verdict: Verdict, now: float) -> None:
         at_work = verdict.status in (Activity.WORKING, Activity.STARTING, Activity.NEEDS_APPROVAL)
         if at_work or now - pane.activity < QUIET_AFTER_S:
             self._busy_until = now + QUIET_AFTER_S
 
-    def next_look_s(self, now: float) -> float:
-        return LOOK_BUSY_S if now < self._busy_until else LOOK_IDLE_S
+    def next_look_s(self, now: float, agents: int) -> float:
+        busy_s = min(max(LOOK_BUSY_S, agents * LOOK_PER_AGENT_S), LOOK_MANY_S)
+        return busy_s if now < self._busy_until else LOOK_IDLE_S
+
+
+def _captured_every_s(verdict: Verdict) -> float:
+    winner = verdict.winner
+    if winner is None or verdict.status is not Activity.WORKING or winner.source not in BETTER_THAN_SCREEN:
+        return 0.0
+    sources = {each.evidence.source for each in verdict.weighed if each.evidence.says is Activity.WORKING}
+    return CAPTURE_SURELY_WORKING_S if EvidenceSource.LIVE_FILE in sources else CAPTURE_WORKING_S

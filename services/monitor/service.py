@@ -88,7 +88,7 @@ class Monitor:
         self._hooks.remember(turn, self._subjects, panes)
         self._report_unwatched(turn, records, panes)
         self._serve_all(turn, records, panes)
-        turn.look_again_at(turn.now + timedelta(seconds=self._schedule.next_look_s(now)))
+        turn.look_again_at(turn.now + timedelta(seconds=self._schedule.next_look_s(now, len(self._subjects))))
 
     # --- observing ---
 

@@ -4,7 +4,7 @@ A source that does not answer raises, or leaves its part unknown. It never reads
 looked for, never touched.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,8 +17,8 @@ from shared.agents.transcript import READERS
 from shared.errors import MusterError
 from shared.fleet import Backend, Fleet
 from shared.fleet.launch_needs import variables_of
-from shared.system.processes import Processes
-from shared.system.tmux import Pane, Tmux
+from shared.system.processes import Processes, ProcessesOnDemand
+from shared.system.tmux import Pane, PaneStamp, Tmux
 
 FILES_EVERY_S = 30.0
 """How often a recorded conversation's file is looked for."""
@@ -99,8 +99,8 @@ class Observer:
         self._files = ConversationFiles(environment)
         self._unstamped = UnstampedPanes()
 
-    def stamps(self, fleet: Fleet) -> Mapping[str, str]:
-        """The spawn ids of the agents that have a session: the quickest look there is."""
+    def stamps(self, fleet: Fleet) -> Set[PaneStamp]:
+        """The panes of agents' sessions: the quickest look there is."""
         return self._tmux.stamps(fleet.stamp)
 
     def look(self, fleet: Fleet, records: Mapping[str, AgentRecord], now: float, *, thoroughly: bool) -> World:
@@ -114,7 +114,7 @@ class Observer:
             self._examiner.expire()
             self._files.expire()
             self._unstamped.expire()
-        read_processes = cache(Processes.look)  # at most once, and after tmux: what tmux shows is in it
+        read_processes = cache(Processes.look if thoroughly else ProcessesOnDemand)  # after tmux: what that shows is in it
         at_most_s = float("inf") if thoroughly else EXAMINES_FOR_S
         next_examination = self._examiner.update(fleet, records, ours, read_processes, now, at_most_s=at_most_s)
         self._files.update(fleet, records, now)

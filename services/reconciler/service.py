@@ -5,7 +5,7 @@ A drift waits while an open command about the agent, or an event that the regist
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -34,13 +34,17 @@ from shared.fleet import Fleet, FleetFile
 from shared.messaging.journal import Journal
 from shared.runtime.memory import MemoryTable
 from shared.runtime.turn import PendingCommand, Turn
-from shared.system.tmux import Pane, Tmux
+from shared.system.tmux import Pane, PaneStamp, Tmux
 
 RECORD_FOLLOWS_WITHIN = timedelta(seconds=2.5)
 """How long after a command was answered, or a session was first seen, its record may be on its way."""
 WAITS_AT_MOST = timedelta(seconds=30)
 """How long a drift waits for an open command, or for the registrar."""
+FEW_AGENTS, LOOK_PER_AGENT_S = 50, 0.001
+"""A full look takes the longer the more agents there are, and what tmux pushes meanwhile has to wait. So each agent
+above a few adds to the time between two. Missing sessions and dead panes are found before, by the quickest look."""
 LOOKS_AGAIN_AFTER = timedelta(seconds=0.5)
+NEVER = float("-inf")
 NEW_SESSION_S = 3.0
 """A session younger than this is reported by the service that made it."""
 START_LASTS_AT_MOST_S = 600.0
@@ -89,6 +93,9 @@ class Reconciler:
         """Of the latest comparison."""
         self.is_thorough = False
         """Whether every turn observes everything, whatever it costs."""
+        self._looked_at = NEVER
+        """When everything was observed last, and which panes there were."""
+        self._stamps: Set[PaneStamp] = frozenset()
 
     def states(self) -> Iterable[Data]:
         return ()
@@ -109,10 +116,13 @@ class Reconciler:
         self._explanations.begin()
         records = self._records.read(turn)  # before tmux: see `Observer.look`
         if not thoroughly:
-            self._report_missing(turn, fleet, records)
-            if turn.emitted:
-                turn.look_again_at(turn.now)  # a full look takes longer
+            stamps = self._observer.stamps(fleet)
+            self._report_missing(turn, fleet, records, {stamp.agent for stamp in stamps})
+            due = turn.now if turn.poll else self._next_look(turn.now, stamps, len(records))
+            if turn.emitted or due > turn.now:
+                turn.look_again_at(due)  # a full look takes longer
                 return
+            self._looked_at, self._stamps = turn.now.timestamp(), stamps
         world = self._observer.look(fleet, records, turn.now.timestamp(), thoroughly=thoroughly)
         taken = world.panes.keys() | {agent for agent, record in records.items() if record.is_running}
         candidates = list(foreign_agents.candidates(turn, fleet, world.foreign_agents, taken))
@@ -131,11 +141,25 @@ class Reconciler:
         if world.look_again_s is not None:
             turn.look_again_at(turn.now + timedelta(seconds=world.look_again_s))
 
-    def _report_missing(self, turn: Turn, fleet: Fleet, records: Mapping[str, AgentRecord]) -> None:
+    def _next_look(self, now: datetime, stamps: Set[PaneStamp], agents: int) -> datetime:
+        """When everything is to be observed. At once if an agent's program ended, or its pane while its session goes on.
+
+        A dead pane stays only for a moment.
+        """
+        apart_s = max(0, agents - FEW_AGENTS) * LOOK_PER_AGENT_S
+        since_s = now.timestamp() - self._looked_at
+        there = {stamp.agent for stamp in stamps}
+        is_urgent = any(stamp.agent in there for stamp in self._stamps - stamps)
+        if is_urgent or not 0 <= since_s < apart_s:
+            return now
+        return now + timedelta(seconds=apart_s - since_s)
+
+    def _report_missing(
+        self, turn: Turn, fleet: Fleet, records: Mapping[str, AgentRecord], there: Collection[str]
+    ) -> None:
         """Report sessions that are gone by the quickest look, before anything else."""
-        stamps = self._observer.stamps(fleet)
         for agent, record in records.items():
-            if record.is_running and agent not in stamps:
+            if record.is_running and agent not in there:
                 list(self._compare_one(turn, self._comparison(fleet, agent, record, Observation()), dry_run=False))
 
     def _compare_all(

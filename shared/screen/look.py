@@ -16,7 +16,7 @@ from shared.fleet.screen_rules import ScreenRules as Rules
 from shared.fleet.section import KEY_NAME
 from shared.fleet.version_ranges import matches
 from shared.screen.box import compiled, find_box, text_in
-from shared.screen.styles import FAINT, LETTERS, Backgrounds, colours, column, unstyle
+from shared.screen.styles import FAINT, LETTERS, Backgrounds, colours, column, marked, pieces, plain
 
 MOST_CHARACTERS = 40_000
 """How much of the bottom of a screen is read: it bounds the cost of a rule. A regular expression that backtracks for
@@ -30,7 +30,13 @@ class ScreenLook:
         self._rules = rules
         self._screen = screen
         self._version = version
-        self._plain, self._marked = (_bottom(text, rules.box_rows) for text in unstyle(screen))
+        self._pieces = pieces(screen)
+        self._plain = _bottom(plain(self._pieces), rules.box_rows)
+
+    @property
+    def has_box(self) -> bool:
+        """Whether there is a box to type into, or rules that know of none."""
+        return self._rules.box is None or self._found is not None
 
     @cached_property
     def box(self) -> str | None:
@@ -142,6 +148,11 @@ class ScreenLook:
     # --- styles ---
 
     @cached_property
+    def _marked(self) -> str:
+        """Of the same length as the plain text."""
+        return _bottom(marked(self._pieces), self._rules.box_rows)
+
+    @cached_property
     def _colours(self) -> str | None:
         found = colours(self._screen)
         return None if found is None else _bottom(found, self._rules.box_rows)
@@ -174,7 +185,7 @@ class ScreenLook:
     def _cells(self, found: re.Match[str], group: str) -> tuple[int, int, int]:
         """The row of a group on the whole screen, and its columns."""
         start, end = found.span(group)
-        above = unstyle(self._screen)[0].count("\n") - self._plain.count("\n")
+        above = plain(self._pieces).count("\n") - self._plain.count("\n")
         return above + self._plain.count("\n", 0, start), column(self._plain, start), column(self._plain, end)
 
 

@@ -57,11 +57,22 @@ def read_signs(backend: Backend, screen: str, version: str | None = None) -> Scr
     one), a dialog that a person opened, and last a bare input box: then the agent seems to wait. Without a box it never
     waits.
     """
+    return _activity(backend, ScreenLook(backend.screen, screen, version))
+
+
+def read_signs_and_warning(
+    backend: Backend, screen: str, version: str | None = None
+) -> tuple[ScreenActivity | None, str]:
+    """The same, and the agent's own warning that a usage limit is near; empty if there is none."""
     look = ScreenLook(backend.screen, screen, version)
+    return _activity(backend, look), look.warning
+
+
+def _activity(backend: Backend, look: ScreenLook) -> ScreenActivity | None:
     if look.dialog is not None and look.dialog[0].asks != "waiting":
         return _of_dialog(look, *look.dialog)
     over = [name for name, sign in look.signs.items() if sign.over_work]
-    excluded = {Activity.WORKING, *([Activity.WAITING] if look.box is None else [])}
+    excluded = {Activity.WORKING, *([] if look.has_box else [Activity.WAITING])}
     others = [name for name, sign in look.signs.items() if sign.says not in excluded]
     found = look.telling(over) or look.work or look.telling(others)
     if found is not None:
@@ -74,11 +85,6 @@ def read_signs(backend: Backend, screen: str, version: str | None = None) -> Scr
     holds = "holds a text" if look.box.strip() else "is empty"
     why = f"its input box {holds}, and nothing on its screen shows work"
     return ScreenActivity(Activity.WAITING, INPUT_BOX, why, weak=True)
-
-
-def read_warning(backend: Backend, screen: str, version: str | None = None) -> str:
-    """The agent's own warning on a styled screen that a usage limit is near; empty if there is none."""
-    return ScreenLook(backend.screen, screen, version).warning if backend.screen.warnings else ""
 
 
 def shows_sign(rules: ScreenRules, sign: Sign | LimitWarning, screen: str) -> bool:

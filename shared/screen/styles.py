@@ -40,6 +40,7 @@ OTHER_ESCAPE = re.compile(
     r"\x1b(?!\[[0-9;:]*m)(?:\][^\x07\x1b]*(?:\x07|\x1b\\)|\[[0-?]*[ -/]*[@-~]|[()*+][A-Z0-9]|.)|[\x0e\x0f]",
     re.DOTALL,
 )
+OTHER = re.compile(r"[\x0e\x0f\x1b]")
 FAINT = "\x00"
 """The mark of a faint character."""
 PLAIN = "."
@@ -57,14 +58,29 @@ CUBE = (0, 95, 135, 175, 215, 255)
 
 def unstyle(screen: str) -> tuple[str, str]:
     """The plain text of a screen, and the same with every faint character replaced by a mark."""
-    texts, codes = pieces(screen)
+    found = pieces(screen)
+    return plain(found), marked(found)
+
+
+Pieces = tuple[list[str], list[str]]
+"""The texts of a screen, and the escape sequences between them."""
+
+
+def plain(found: Pieces) -> str:
+    """The plain text."""
+    return _trim("".join(found[0]))
+
+
+def marked(found: Pieces) -> str:
+    """The same with every faint character replaced by a mark."""
+    texts, codes = found
     styles = [(False, False)]
     for each in codes:
         styles.append(_style(each, *styles[-1]))
-    marked = [
+    with_marks = [
         re.sub(r"\S", FAINT, text) if text and _is_faint(texts, styles, at) else text for at, text in enumerate(texts)
     ]
-    return _trim("".join(texts)), _trim("".join(marked))
+    return _trim("".join(with_marks))
 
 
 def colours(screen: str) -> str | None:
@@ -79,9 +95,12 @@ def colours(screen: str) -> str | None:
     return _trim("".join([re.sub(r"\S", letter, text) for letter, text in zip(letters, texts, strict=True)]))
 
 
-def pieces(screen: str) -> tuple[list[str], list[str]]:
-    pieces = SGR.split(OTHER_ESCAPE.sub("", screen.replace("\xa0", " ")))
-    return pieces[::2], pieces[1::2]
+def pieces(screen: str) -> Pieces:
+    screen = screen.replace("\xa0", " ")
+    found = SGR.split(screen)
+    if OTHER.search("".join(found[::2])):  # rare, and takes as long again to find
+        found = SGR.split(OTHER_ESCAPE.sub("", screen))
+    return found[::2], found[1::2]
 
 
 def _trim(text: str) -> str:

@@ -1,65 +1,66 @@
-"""What a fleet of idle agents costs: all of Muster's processes together, in shares of one core and in memory.
+"""What a fleet costs whose agents are idle, or at work and print now and then: Muster's processes and tmux, in shares of
+one core and in memory.
 
-Each agent shows the recorded screen of a fresh Claude Code, has its title, and keeps a live file as that does, so all
-that is looked at is there. The baseline is a tool that asks tmux for each screen with a subprocess, once a second.
-Run: python -m tests.bench.bench_idle [--agents 100] [--seconds 30]
+What tmux spends on the agents themselves is measured after `muster down`, which leaves them, and is not Muster's. The
+baseline is a tool that asks tmux for each screen with a subprocess, once a second.
+Run: python -m tests.bench.bench_idle [--agents 10 100 500] [--kind "idle" "at work"] [--seconds 30]
 """
 
 import argparse
-import json
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from services.cli import supervision
+from shared.client.presence import read_presence
+from tests.bench.agent_load import Kind, fleet_of, printing
 from tests.fixtures.broker import wait_until
 from tests.fixtures.fleet import RunningFleet
 
-CPU_BUDGET, MEMORY_BUDGET_MB = 3.0, 300.0
-RECORDED = Path(__file__).parents[1] / "real_agents" / "recorded" / "claude-2.1.197" / "fresh@120.json"
-SETTLES_S = 75.0
+MEMORY_BUDGET_MB = 300.0
+SETTLES_S = {Kind.IDLE: 75.0, Kind.AT_WORK: 65.0}
 """Agents are looked at more often while they are young."""
-
-CLAUDE = """#!/bin/sh
-# Looks like a Claude Code that waits: its screen, its title, its live file.
-set -- $(cut -d ' ' -f 22 /proc/$$/stat)
-mkdir -p "$HOME/.claude/sessions"
-now=$(date +%s)000
-said='{"pid":%d,"sessionId":"%s","cwd":"%s","procStart":"%s","startedAt":%s,"version":"2.1.197"'
-printf "$said"',"status":"idle","statusUpdatedAt":%s}' $$ \\
-  "$(cat /proc/sys/kernel/random/uuid)" "$PWD" "$1" "$now" "$now" > "$HOME/.claude/sessions/$$.json"
-printf '\\033]2;✳ Claude Code\\007'
-cat "$HOME/screen"
-sleep 1000000
-"""
+ACTIVITY = {Kind.IDLE: "waiting", Kind.AT_WORK: "working"}
+TMUX = "tmux"
 
 
-def fleet_of(directory: Path, agents: int) -> RunningFleet:
-    home = directory / "home"
-    home.mkdir()
-    (home / "screen").write_text("\r\n".join(json.loads(RECORDED.read_text())["screen"]).rstrip())
-    program = directory / "bin" / "claude"
-    program.parent.mkdir()
-    program.write_text(CLAUDE)
-    program.chmod(0o755)
-    return RunningFleet(
-        directory,
-        {f"agent-{number:03}": {"backend": "claude", "env": {"HOME": str(home)}} for number in range(agents)},
-        backends={"claude": {"binary": str(program)}},
-        start={"at_once": agents, "gap_s": 0},
-    )
+@dataclass(frozen=True)
+class CpuBudget:
+    """Percent of one core."""
+
+    services: float
+    tmux: float
 
 
-def _waiting(fleet: RunningFleet) -> int:
+BUDGETS = {
+    (Kind.IDLE, 100): CpuBudget(1.0, 1.0),
+    (Kind.AT_WORK, 100): CpuBudget(3.0, 3.0),
+    (Kind.AT_WORK, 500): CpuBudget(12.0, 12.0),
+}
+TOGETHER = {(Kind.AT_WORK, 500): 12.0}
+"""Services and tmux."""
+
+
+def _settled(fleet: RunningFleet, kind: Kind) -> bool:
     time.sleep(1)  # reading all of it again and again would keep the services from their work
-    return sum(each.activity == "waiting" for each in fleet.records().values())
+    return all(each.activity == ACTIVITY[kind] for each in fleet.records().values())
 
 
 def processes_of(fleet: RunningFleet) -> dict[str, psutil.Process]:
     return {name: psutil.Process(pid) for name, pid in supervision.pids(fleet.fleet).items()}
+
+
+def tmux_of(fleet: RunningFleet) -> psutil.Process:
+    try:
+        return psutil.Process(int(fleet.tmux.ask(("display-message", "-p", "#{pid}"))[0].text))
+    finally:
+        fleet.tmux.close()
 
 
 def spent_s(process: psutil.Process) -> float:
@@ -67,18 +68,19 @@ def spent_s(process: psutil.Process) -> float:
     return times.user + times.system
 
 
-def costs(fleet: RunningFleet, seconds: float) -> tuple[dict[str, float], dict[str, float]]:
-    """Percent of one core and megabytes (PSS), by process."""
-    there = processes_of(fleet)
-    there["tmux"] = psutil.Process(int(fleet.tmux.ask(("display-message", "-p", "#{pid}"))[0].text))
-    fleet.tmux.close()
+def percents(there: Mapping[str, psutil.Process], seconds: float) -> dict[str, float]:
+    """Percent of one core that each process takes for so long."""
     before = {name: spent_s(process) for name, process in there.items()}
     began = time.monotonic()
     time.sleep(seconds)
     took = time.monotonic() - began
-    cpu = {name: (spent_s(process) - before[name]) / took * 100 for name, process in there.items()}
-    memory = {name: process.memory_full_info().pss / 1e6 for name, process in there.items()}
-    return cpu, memory
+    return {name: (spent_s(process) - before[name]) / took * 100 for name, process in there.items()}
+
+
+def turns_of(fleet: RunningFleet) -> dict[str, int]:
+    """How many turns each service has had, as it last told."""
+    report = read_presence(fleet.fleet, 5.0)
+    return {name: state.health.get("steps", 0) for name, state in report.services.items()} if report else {}
 
 
 def naive_percent(fleet: RunningFleet, agents: int) -> float:
@@ -90,32 +92,87 @@ def naive_percent(fleet: RunningFleet, agents: int) -> float:
     return (sum(psutil.Process().cpu_times()[:4]) - spent) * 100
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--agents", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=30.0)
-    options = parser.parse_args()
+@dataclass(frozen=True)
+class Costs:
+    """Percents of one core and megabytes (PSS), by process."""
+
+    cpu: Mapping[str, float]
+    memory: Mapping[str, float]
+    turns: Mapping[str, float]
+    """Per second, by service."""
+    tmux_alone: float
+    """What tmux takes while nothing of Muster runs."""
+    writer: float
+    naive: float
+
+    @property
+    def services(self) -> float:
+        return sum(share for name, share in self.cpu.items() if name != TMUX)
+
+    @property
+    def tmux(self) -> float:
+        return max(0.0, self.cpu[TMUX] - self.tmux_alone)
+
+    @property
+    def megabytes(self) -> float:
+        return sum(size for name, size in self.memory.items() if name != TMUX)
+
+
+def measure(kind: Kind, agents: int, seconds: float) -> Costs:
     with tempfile.TemporaryDirectory() as directory:
-        fleet = fleet_of(Path(directory), options.agents)
+        fleet = fleet_of(Path(directory), agents, kind)
         try:
             fleet.up()
-            wait_until(lambda: _waiting(fleet) == options.agents, "all agents told to be waiting", 180)
-            time.sleep(SETTLES_S)
-            cpu, memory = costs(fleet, options.seconds)
-            naive = naive_percent(fleet, options.agents)
+            wait_until(lambda: len(fleet.records()) == agents, "all agents", 180)
+            with printing(fleet) if kind is Kind.AT_WORK else nullcontext() as writer:
+                wait_until(lambda: _settled(fleet, kind), f"all agents told to be {ACTIVITY[kind]}", 180)
+                time.sleep(SETTLES_S[kind])
+                there = processes_of(fleet) | {TMUX: tmux_of(fleet)}
+                if writer is not None:
+                    there["writer"] = psutil.Process(writer.pid)
+                turns, began = turns_of(fleet), time.monotonic()
+                cpu = percents(there, seconds)
+                took = time.monotonic() - began
+                turned = {name: (number - turns.get(name, 0)) / took for name, number in turns_of(fleet).items()}
+                writes = cpu.pop("writer", 0.0)
+                memory = {name: there[name].memory_full_info().pss / 1e6 for name in cpu}
+                naive = naive_percent(fleet, agents)
+                fleet.tmux.close()
+                fleet.cli("down")
+                alone = percents({TMUX: there[TMUX]}, seconds)[TMUX]
+            return Costs(cpu, memory, turned, alone, writes, naive)
         finally:
             fleet.end()
-    ours = {name: share for name, share in cpu.items() if name != "tmux"}
-    for name in cpu:
-        print(f"  {name:<12} {cpu[name]:5.2f} % of a core  {memory[name]:6.1f} MB")
-    total, megabytes = sum(ours.values()), sum(size for name, size in memory.items() if name != "tmux")
+
+
+def show(kind: Kind, agents: int, seconds: float, costs: Costs) -> None:
+    for name, share in costs.cpu.items():
+        turns = f"  {costs.turns[name]:5.2f} turns/s" if name in costs.turns else ""
+        print(f"  {name:<12} {share:6.2f} % of a core  {costs.memory[name]:6.1f} MB{turns}")
+    print(f"  tmux takes {costs.tmux_alone:.2f} % for the agents alone; the writer of their output {costs.writer:.2f} %")
+    budget, verdict = BUDGETS.get((kind, agents)), ""
+    if budget is not None:
+        together = costs.services + costs.tmux <= TOGETHER.get((kind, agents), float("inf"))
+        within = costs.services <= budget.services and costs.tmux <= budget.tmux and together
+        verdict = f", {'within' if within else 'OVER'} the budget of {budget.services:g} and {budget.tmux:g} %"
+    fits = "within" if costs.megabytes <= MEMORY_BUDGET_MB else "OVER"
     print(
-        f"{options.agents} idle agents, {options.seconds:g} s: {total:.2f} % of a core,"
-        f" {'within' if total <= CPU_BUDGET else 'OVER'} the budget of {CPU_BUDGET:g} %;"
-        f" {megabytes:.0f} MB, {'within' if megabytes <= MEMORY_BUDGET_MB else 'OVER'} {MEMORY_BUDGET_MB:g} MB"
-        f" (tmux itself {cpu['tmux']:.2f} %); 1/{naive / max(total, 0.01):.0f} of a subprocess per agent and second"
-        f" ({naive:.0f} %)"
+        f"{agents} agents, {kind.value}, {seconds:g} s: services {costs.services:.2f} % of a core and tmux for them"
+        f" {costs.tmux:.2f} %{verdict}; {costs.megabytes:.0f} MB, {fits} {MEMORY_BUDGET_MB:g} MB;"
+        f" 1/{costs.naive / max(costs.services, 0.01):.0f} of a subprocess per agent and second ({costs.naive:.0f} %)",
+        flush=True,
     )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--agents", type=int, nargs="+", default=[100])
+    parser.add_argument("--kind", type=Kind, nargs="+", default=list(Kind), choices=list(Kind))
+    parser.add_argument("--seconds", type=float, default=30.0)
+    options = parser.parse_args()
+    for kind in options.kind:
+        for agents in options.agents:
+            show(kind, agents, options.seconds, measure(kind, agents, options.seconds))
 
 
 if __name__ == "__main__":

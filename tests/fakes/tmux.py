@@ -11,6 +11,7 @@ from shared.system.tmux import (
     NoSession,
     NotTyped,
     Pane,
+    PaneStamp,
     SessionExists,
     Tmux,
     TmuxAnswer,
@@ -57,8 +58,9 @@ class FakeTmux(Tmux):
         self._answer()
         return [pane for _, pane in sorted(self.panes.items())]
 
-    def stamps(self, fleet: str) -> dict[str, str]:
-        return {agent: pane.spawn or "" for agent, pane in self.agent_panes(fleet).items()}
+    def stamps(self, fleet: str) -> set[PaneStamp]:
+        panes = self.agent_panes(fleet)
+        return {PaneStamp(agent, pane.spawn or "", pane.pane_id, pane.dead) for agent, pane in panes.items()}
 
     def agent_panes(self, fleet: str) -> dict[str, Pane]:
         return {pane.agent: pane for pane in self.look() if pane.agent and pane.fleet == fleet}

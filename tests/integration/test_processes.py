@@ -13,7 +13,16 @@ import pytest
 
 from shared.agents.recognition import agent_in
 from shared.fleet.profiles import shipped
-from shared.system.processes import Processes, arguments_of, cwd_of, environment_of, is_there, opened_by
+from shared.system.processes import (
+    Processes,
+    ProcessesOnDemand,
+    arguments_of,
+    cwd_of,
+    environment_of,
+    is_there,
+    opened_by,
+    table,
+)
 from tests.fixtures.broker import wait_until
 
 WAITS = "print('up', flush=True); input()"
@@ -113,3 +122,29 @@ def test_an_agent_is_found_below_the_shell_that_somebody_typed_into(tmp_path: Pa
         assert answer is not None
         assert answer[0] == "claude"
         assert answer[1].parent == child.pid
+
+
+STARTS_IN_A_THREAD = """
+import subprocess, sys, threading
+started = []
+start = lambda: started.append(subprocess.Popen(["sleep", "1000"]))
+thread = threading.Thread(target=lambda: (start(), print("up", flush=True), sys.stdin.read()))
+thread.start(); thread.join(); started[0].kill(); started[0].wait()
+"""
+
+
+def test_what_runs_below_a_process_is_found_without_all_others() -> None:
+    """Also what a thread started that is not the first, which the system lists apart."""
+    with running(sys.executable, "-c", STARTS_IN_A_THREAD) as child:
+        whole, part = Processes.look(), ProcessesOnDemand()
+        assert part.below(child.pid) == whole.below(child.pid)
+        assert [process.name for process in part.below(child.pid)][1:] == ["sleep"]
+        assert part.get(os.getpid()) == whole.get(os.getpid())
+        assert {process.pid for process in part} >= {child.pid, os.getpid()}
+    assert ProcessesOnDemand().below(child.pid) == []
+
+
+def test_where_the_system_lists_no_children_all_processes_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "children_of", lambda _pid: None)
+    with running(sys.executable, "-c", STARTS_IN_A_THREAD) as child:
+        assert len(ProcessesOnDemand().below(child.pid)) == 2

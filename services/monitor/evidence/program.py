@@ -16,6 +16,9 @@ from shared.system.tmux import Pane
 
 SEARCH_AGAIN_S, SEARCH_AGAIN_MAX_S = 0.5, 5.0
 """A program that is not found in its pane is searched again this soon; the time doubles up to the second."""
+LIVE_FILE_AGAIN_S = 60.0
+"""A wrapper may start the program that keeps a live file. Searched at the full minute, for all agents at once: each
+search looks at all processes."""
 KEEPS_LIVE_FILE = "claude"
 """The kind of agent that keeps a live file."""
 
@@ -51,13 +54,15 @@ class AgentProgram:
         """Search the program if it is not known or gone, and its live file; True if it replaced another program."""
         is_there = self.is_there
         wants_live_file = self._kind == KEEPS_LIVE_FILE and self._live_file is None  # a wrapper may start it later
-        waits = not at_once and 0 <= self._search_at - now < SEARCH_AGAIN_MAX_S
+        waits = not at_once and 0 <= self._search_at - now <= LIVE_FILE_AGAIN_S
         if pane.dead or (is_there and not wants_live_file) or waits:
             return False
         processes = self._look()
         found = self.process if is_there else program_in(processes, backend, pane.pid)
         self._searches += 1
-        self._search_at = now + min(SEARCH_AGAIN_MAX_S, SEARCH_AGAIN_S * 2.0 ** min(self._searches, 10))
+        wait_s = min(SEARCH_AGAIN_MAX_S, SEARCH_AGAIN_S * 2.0 ** min(self._searches, 10))
+        settled = is_there and wait_s == SEARCH_AGAIN_MAX_S
+        self._search_at = (now // LIVE_FILE_AGAIN_S + 1) * LIVE_FILE_AGAIN_S if settled else now + wait_s
         if found is None:
             return False
         before = self.process

@@ -9,7 +9,7 @@ from dataclasses import replace
 from shared.agents.evidence import Evidence, EvidenceSource, LimitStatement
 from shared.contract.states import Activity
 from shared.fleet.backend import Backend
-from shared.screen import ScreenActivity, read_signs, read_title, read_warning
+from shared.screen import ScreenActivity, read_signs_and_warning, read_title
 from shared.system.tmux import Pane
 
 CHOICE = re.compile(r"[❯›●○>]")
@@ -28,8 +28,7 @@ class ScreenReader:
 
     def read(self, backend: Backend, screen: str, version: str | None, now: float) -> Evidence | None:
         """What a styled screen says that was captured now; None when it says nothing."""
-        seen = read_signs(backend, screen, version)
-        self.warning = read_warning(backend, screen, version)
+        seen, self.warning = read_signs_and_warning(backend, screen, version)
         if seen is None:
             self._same = None
             return None
@@ -102,6 +101,9 @@ class CapturedScreen:
 
     def capture(self, pane: Pane, text: str, now: float) -> None:
         """Take what the screen shows now. What the first capture shows was there since the pane last changed."""
+        if text == self.text and self.captured_at != NEVER:
+            self.captured_at = now  # many are captured though they did not change: see `LookSchedule.is_due`
+            return
         self._shown_since = min(now, pane.activity + 1) if self.captured_at == NEVER else now
         self.text, self.captured_at, self._read_by = text, now, None
 

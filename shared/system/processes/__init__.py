@@ -10,12 +10,13 @@ from shared.system.processes.process import (
     is_there,
     opened_by,
 )
-from shared.system.processes.table import Processes, end_marked
+from shared.system.processes.table import Processes, ProcessesOnDemand, end_marked
 
 __all__ = [
     "OpenFile",
     "Process",
     "Processes",
+    "ProcessesOnDemand",
     "arguments_of",
     "cwd_of",
     "end_marked",

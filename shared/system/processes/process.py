@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 import psutil
 
 STAT_BYTES = 4096
+CHILDREN_BYTES = 1 << 20
 GONE = b"ZX"
 """The states of a process that has ended and is still listed."""
 
@@ -36,17 +37,18 @@ class Process:
 def all_processes() -> Iterator[Process]:
     """All processes that run now; zombies are left out."""
     for pid in psutil.pids():
-        if (process := _seen(pid)) is not None:
+        if (process := process_of(pid)) is not None:
             yield process
 
 
 def is_there(process: Process) -> bool:
     """Whether it still runs, though maybe another program."""
-    now = _seen(process.pid)
+    now = process_of(process.pid)
     return now is not None and (now.ticks, now.started) == (process.ticks, process.started)
 
 
-def _seen(pid: int) -> Process | None:
+def process_of(pid: int) -> Process | None:
+    """The process with this number; None if there is none, or only a zombie."""
     return _by_stat(pid) if psutil.LINUX else _by_psutil(pid)
 
 
@@ -70,6 +72,22 @@ def _by_stat(pid: int) -> Process | None:
         return None if state in GONE else Process(pid, int(parent), name, _boot() + ticks / _per_second(), ticks)
     except (ValueError, IndexError):
         return None
+
+
+def children_of(pid: int) -> list[int] | None:
+    """The children of a process, whichever of its threads started them; None where the system does not list them."""
+    found = bytearray()
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - much quicker, and there are many
+            file = os.open(f"/proc/{pid}/task/{thread}/children", os.O_RDONLY)
+            try:
+                while part := os.read(file, CHILDREN_BYTES):
+                    found += part
+            finally:
+                os.close(file)
+    except OSError:
+        return None
+    return [int(word) for word in found.split()]
 
 
 @cache

@@ -15,9 +15,11 @@ from shared.system.processes.process import (
     all_processes,
     arguments_of,
     called,
+    children_of,
     cwd_of,
     environment_of,
     opened_by,
+    process_of,
 )
 
 
@@ -77,6 +79,55 @@ class Processes:
     def open_files(self, process: Process, *suffixes: str) -> list[OpenFile]:
         """Its open files, or those whose names end so."""
         return opened_by(process, *suffixes)
+
+
+class ProcessesOnDemand(Processes):
+    """The same, read as far as it is asked for: what runs below a few processes, without all others.
+
+    What is asked for later is of a later moment.
+    """
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self._is_whole = False
+        self._read: set[int] = set()
+        """Processes whose children were read."""
+
+    def __iter__(self) -> Iterator[Process]:
+        self._read_all()
+        return super().__iter__()
+
+    def get(self, pid: int) -> Process | None:
+        self._read_all()
+        return super().get(pid)
+
+    def below(self, pid: int) -> list[Process]:
+        if not self._is_whole and not self._read_below(pid):
+            self._read_all()
+        return super().below(pid)
+
+    def _read_all(self) -> None:
+        if not self._is_whole:
+            self._is_whole = True
+            super().__init__(all_processes())
+
+    def _read_below(self, pid: int) -> bool:
+        """Read a process and its descendants; False if this system does not list children."""
+        top = [pid] if pid not in self._read else []
+        for parent in top:  # it grows meanwhile
+            self._read.add(parent)
+            if (process := process_of(parent)) is None:
+                continue
+            self._add(process)
+            if (children := children_of(parent)) is None:
+                return False
+            top += [child for child in children if child not in self._read]
+        return True
+
+    def _add(self, process: Process) -> None:
+        if process.pid not in self._seen:
+            self._seen[process.pid] = process
+            self._children.setdefault(process.parent, []).append(process)
 
 
 def end_marked(variable: str, directory: Path, named: str = "") -> None:

@@ -11,13 +11,14 @@ from shared.system.tmux.errors import (
     TmuxUnavailable,
     WrongSpawn,
 )
-from shared.system.tmux.rows import Pane, left_name
+from shared.system.tmux.rows import Pane, PaneStamp, left_name
 
 __all__ = [
     "AlreadyStamped",
     "NoSession",
     "NotTyped",
     "Pane",
+    "PaneStamp",
     "SessionExists",
     "Tmux",
     "TmuxAnswer",

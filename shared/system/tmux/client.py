@@ -23,7 +23,7 @@ from shared.system.tmux.errors import (
     WrongSpawn,
 )
 from shared.system.tmux.requests import END_UNUSED_KEEPER, KEEPER
-from shared.system.tmux.rows import LIST, LIST_CAREFULLY, LIST_QUICKLY, LIST_STAMPS, Pane, left_name, panes_in
+from shared.system.tmux.rows import LIST, LIST_CAREFULLY, LIST_QUICKLY, LIST_STAMPS, Pane, PaneStamp, left_name, panes_in
 from shared.system.tmux.server_link import TRIES, ServerLink, client_environment
 
 NOT_THERE = ("can't find ", "no such session: ", "no such pane: ", "no current target")
@@ -92,17 +92,20 @@ class Tmux:
         self._collect_exit_statuses(panes)
         return {pane.agent: pane for pane in panes if pane.agent and pane.fleet == fleet}
 
-    def stamps(self, fleet: str) -> dict[str, str]:
-        """The spawn stamps of a fleet's agents that have a session, by agent: the cheapest observation."""
+    def stamps(self, fleet: str) -> set[PaneStamp]:
+        """The panes that show the stamps of a fleet's agents: the cheapest observation.
+
+        All panes of an agent's session show them.
+        """
         try:
             answer = self._link.read(LIST_STAMPS)[0]
         except NoSession:
-            return {}
+            return set()
         rows = [row.split("\t") for row in answer.lines]
         # Where there is a session there is a pane, and each has its row.
-        if not answer.ok or not answer.text or any(len(row) != 3 for row in rows):
+        if not answer.ok or not answer.text or any(len(row) != 5 for row in rows):
             raise TmuxUnavailable("list-panes", answer.text)
-        return {agent: spawn for of, agent, spawn in rows if of == fleet}
+        return {PaneStamp(agent, spawn, pane_id, dead == "1") for of, agent, spawn, pane_id, dead in rows if of == fleet}
 
     def screens(self, pane_ids: Sequence[str], *, styled: bool = False) -> dict[str, str]:
         """What panes show, without empty lines at the end, by pane id. Panes that are gone are left out.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from shared.contract.ids import is_id
 from shared.system.tmux.control import PANE, Garbled, exact, line
@@ -54,6 +55,15 @@ class Pane:
         return self.fleet == fleet and is_id(self.agent or "") and is_id(self.spawn or "")
 
 
+class PaneStamp(NamedTuple):
+    """The stamps that one pane shows, and whether its program has ended."""
+
+    agent: str
+    spawn: str
+    pane_id: str
+    dead: bool
+
+
 PANE_FORMAT = "\t".join(
     (
         *("#{session_id}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{pane_dead_status}"),
@@ -69,7 +79,8 @@ PANE_FORMAT = "\t".join(
 CAREFUL_FORMAT = PANE_FORMAT.replace("#{pane_current_", "#{s/[\x01-\x1f\x7f]/?/:pane_current_")
 LIST = line(("list-panes", "-a", "-F", PANE_FORMAT))
 # A sixth of the time: tmux has to ask the system what runs in a pane, and where.
-LIST_STAMPS = line(("list-panes", "-a", "-F", "#{@muster_fleet}\t#{@muster_agent}\t#{@muster_spawn}"))
+STAMPS_FORMAT = "#{@muster_fleet}\t#{@muster_agent}\t#{@muster_spawn}\t#{pane_id}\t#{pane_dead}"
+LIST_STAMPS = line(("list-panes", "-a", "-F", STAMPS_FORMAT))
 # Everything but those two.
 QUICK_FORMAT = PANE_FORMAT.replace("#{pane_current_command}", "").replace("#{pane_current_path}", "")
 LIST_QUICKLY = line(("list-panes", "-a", "-F", QUICK_FORMAT))

@@ -58,7 +58,7 @@ def sessions_begin_and_end(tmux: Tmux, home: Path) -> list[object]:
         tried(lambda: begin(tmux, home)),
         tried(lambda: begin(tmux, home / "nowhere", "three")),
         [facts(each) for each in tmux.look()],
-        tmux.stamps("f"),
+        sorted((each.agent, each.spawn, each.dead) for each in tmux.stamps("f")),
         tmux.stamps("other"),
         {agent: facts(each) for agent, each in tmux.agent_panes("f").items()},
         tmux.screens([one.pane_id, "%77"]),
@@ -81,7 +81,7 @@ def sessions_change_hands(tmux: Tmux, home: Path) -> list[object]:
         [facts(each) for each in tmux.look()],
         tried(lambda: tmux.stamp("one", agent="one", spawn="s3", fleet="g")),
         tried(lambda: tmux.stamp("free", agent="one", spawn="s3", fleet="g")),
-        tmux.stamps("g"),
+        sorted((each.agent, each.spawn, each.dead) for each in tmux.stamps("g")),
     ]
 
 

@@ -137,15 +137,15 @@ def test_the_agents_pane_stays_the_first_when_a_person_adds_more(server: Server)
     [
         TmuxAnswer(True, ""),
         TmuxAnswer(False, "what"),
-        TmuxAnswer(True, "home\ta\ts\nhome\tb"),
-        TmuxAnswer(True, "a\tb\tc\td"),
+        TmuxAnswer(True, "home\ta\ts\t%1\t0\nhome\tb"),
+        TmuxAnswer(True, "a\tb\tc\td\te\tf"),
     ],
 )
 def test_a_quick_look_that_was_not_answered_whole_is_no_answer(
     server: Server, monkeypatch: pytest.MonkeyPatch, said: TmuxAnswer
 ) -> None:
-    server.start("one")
-    assert server.tmux.stamps("home") == {"one": "one-1"}
+    pane = server.start("one")
+    assert server.tmux.stamps("home") == {("one", "one-1", pane.pane_id, False)}
     monkeypatch.setattr(Connection, "ask", lambda *_, **__: [said])
     with pytest.raises(TmuxUnavailable):
         server.tmux.stamps("home")

@@ -1,6 +1,7 @@
 """What a turn compares, reports and remembers, with given records and a fake tmux."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -182,3 +183,44 @@ def test_no_report_is_forgotten_while_the_registry_file_is_broken(world: World) 
     world.file.path.write_text("agents: [broken")
     world.turn(poll=True)
     assert REPORTED.key("gone") in world.memory
+
+
+# --- many agents ---
+
+MANY = [f"agent-{number}" for number in range(150)]
+APART = timedelta(seconds=0.1)
+
+
+@pytest.fixture
+def many(world: World) -> World:
+    """More agents than a few, which were all observed just now."""
+    for agent in MANY:
+        world.starts(agent)
+    world.writes(**{agent: record(session=agent) for agent in MANY})
+    world.turn()
+    return world
+
+
+def test_of_many_agents_a_full_look_waits_for_its_time(many: World) -> None:
+    many.tmux.panes[MANY[0]] = pane("s1", agent=MANY[0], session="moved", fleet=many.fleet_file.fleet.stamp)
+    began = many.turns.now
+    turn = many.turn()
+    assert (told(turn), turn.look_again) == ([], began + APART)
+    many.turns.now = began + APART
+    assert told(many.turn()) == [(MANY[0], "moved")]
+
+
+def test_of_many_agents_one_that_is_missing_is_reported_at_once(many: World) -> None:
+    del many.tmux.panes[MANY[7]]
+    assert told(many.turn()) == [(MANY[7], "missing")]
+
+
+def test_of_many_agents_one_that_died_is_reported_at_once(many: World) -> None:
+    """Its pane stays for a moment only."""
+    many.tmux.panes[MANY[7]] = replace(many.tmux.panes[MANY[7]], dead=True, dead_status=1)
+    assert told(many.turn()) == [(MANY[7], "pane_dead")]
+
+
+def test_of_many_agents_a_poll_looks_at_everything(many: World) -> None:
+    many.tmux.panes[MANY[0]] = pane("s1", agent=MANY[0], session="moved", fleet=many.fleet_file.fleet.stamp)
+    assert told(many.turn(poll=True)) == [(MANY[0], "moved")]

@@ -12,7 +12,16 @@ from shared.contract.states import Activity
 from shared.fleet.backend import Backend, Dialog, PromptDelivery, Sign, TitleRule
 from shared.fleet.profiles import STORED, render, shipped, stored_profiles, with_samples
 from shared.fleet.screen_rules import LimitWarning
-from shared.screen import compiled, fits_title, read_screen, read_signs, read_title, read_warning, shows_sign, unstyle
+from shared.screen import (
+    compiled,
+    fits_title,
+    read_screen,
+    read_signs,
+    read_signs_and_warning,
+    read_title,
+    shows_sign,
+    unstyle,
+)
 from tests.unit.shared.screen.test_look import BOXES
 
 AGENTS = tuple(name for name in programs_with() if name != "demo")
@@ -190,8 +199,8 @@ WARNINGS = [
 def test_a_warning_carries_its_own_evidence(name: str, rule: LimitWarning) -> None:
     assert rule.yes
     assert rule.no
-    assert all(read_warning(shipped()[name], screen) for screen in rule.yes)
-    assert not any(read_warning(shipped()[name], screen) for screen in rule.no)
+    assert all(read_signs_and_warning(shipped()[name], screen)[1] for screen in rule.yes)
+    assert not any(read_signs_and_warning(shipped()[name], screen)[1] for screen in rule.no)
 
 
 MENUS = {
