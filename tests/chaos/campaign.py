@@ -61,8 +61,7 @@ class Campaign:
             return self._evidence
         finally:
             stage.over.set()
-            with contextlib.suppress(Exception):
-                self._witness.end()
+            self._witness.end()
             stage.fleet.end()
 
     def _all_run_first(self) -> bool:
@@ -233,8 +232,7 @@ class Campaign:
         for asked in evidence.asked:
             if asked.reply is None:
                 asked.reply = last.get(asked.command)
-        dead = [name for name, each in witness.subscribers.items() if not each.file.exists()]
-        evidence.left_over += [f"no output of the subscriber {name}" for name in dead]
+        evidence.unsound += [f"the subscriber {name} ended" for name in witness.ended_early]
         evidence.absences, evidence.acts = witness.absences, stage.acts
         evidence.lost_epochs = stage.lost_epochs
         evidence.registry_reads, evidence.status_reads = witness.registry_reads, witness.status_reads
@@ -242,9 +240,9 @@ class Campaign:
             (at, fault) for at, fault in witness.broken_reads if not _within(at, stage.registry_away)
         ]
         evidence.memory_mb = {name: [each.pss_mb for each in taken] for name, taken in witness.samples.items()}
-        for name, faults in (("status", witness.bad_status), ("chaos itself", self._failures)):
-            evidence.left_over += [f"{name}: {fault}" for fault in faults]
-        evidence.left_over += [f"{p.name}: {p.failure!r}" for p in self._people if p.failure]
+        evidence.bad_status = witness.bad_status
+        evidence.unsound += self._failures
+        evidence.unsound += [f"{person.name}: {person.failure!r}" for person in self._people if person.failure]
 
     # --- the end ---
 

@@ -124,6 +124,9 @@ class Evidence:
     status_reads: int = 0
     logs: dict[str, str] = field(default_factory=dict)
     left_over: list[str] = field(default_factory=list)
+    unsound: list[str] = field(default_factory=list)
+    """What went wrong with the run itself: then it shows nothing."""
+    bad_status: list[str] = field(default_factory=list)
     memory_mb: dict[str, list[float]] = field(default_factory=dict)
     """PSS of each process over time."""
     unsettled: str = ""

@@ -252,6 +252,16 @@ def nothing_is_left(evidence: Evidence) -> Iterator[Finding]:
         yield Finding("nothing is left after `down --agents`", "fleet", what)
 
 
+def status_always_answers(evidence: Evidence) -> Iterator[Finding]:
+    for fault in evidence.bad_status:
+        yield Finding("status always answers", "status --json", fault)
+
+
+def the_run_is_sound(evidence: Evidence) -> Iterator[Finding]:
+    for fault in evidence.unsound:
+        yield Finding("the run itself is sound", "chaos", fault)
+
+
 def memory_is_bounded(evidence: Evidence) -> Iterator[Finding]:
     for name, samples in evidence.memory_mb.items():
         if samples and max(samples) > MEMORY_LIMIT_MB:
@@ -273,6 +283,8 @@ PROMISES: tuple[Promise, ...] = (
     no_log_has_a_traceback,
     nothing_is_left,
     memory_is_bounded,
+    status_always_answers,
+    the_run_is_sound,
 )
 
 

@@ -21,6 +21,7 @@ from tests.chaos.promises import RETURNS_WITH_SESSION
 from tests.chaos.stage import Stage, documents
 
 READ_EVERY_S, STATUS_EVERY_S, SAMPLE_EVERY_S = 0.02, 6.0, 3.0
+STAYS_S = 1.0
 AWAY_S, THERE_S = (0.5, 6.0), (3.0, 15.0)
 
 
@@ -97,6 +98,8 @@ class Witness:
         self.broken_reads: list[tuple[float, str]] = []
         self.status_reads = 0
         self.bad_status: list[str] = []
+        self.ended_early: list[str] = []
+        """Subscribers that did not run to the end: what they lack says nothing."""
         self.samples: dict[str, list[ProcessSample]] = {}
         self._ended = threading.Event()
         looks = (self._come_and_go, self._read_registry, self._read_status, self._sample)
@@ -109,9 +112,13 @@ class Witness:
             thread.start()
 
     def end(self) -> None:
+        if self._ended.is_set():
+            return
         self._ended.set()
         for thread in self._threads:
-            thread.join(60)
+            if thread.is_alive():
+                thread.join(60)
+        self.ended_early += [name for name, each in self.subscribers.items() if not each.is_running()]
         for subscriber in (*self.subscribers.values(), self._replies):
             subscriber.end()
 
@@ -134,11 +141,14 @@ class Witness:
 
     def _come_and_go(self) -> None:
         subscriber = self.subscribers[RETURNS_WITH_SESSION]
-        while not self._ended.wait(self._chance.uniform(*THERE_S)) and not self._stage.over.is_set():
+        while not self._stage.over.wait(self._chance.uniform(*THERE_S)):
             subscriber.end()
             began = time.time()
             self._stage.over.wait(self._chance.uniform(*AWAY_S))
             subscriber.start()
+            # `mosquitto_sub` ends if no broker answers its first connection; a person starts it again.
+            while not self._ended.wait(STAYS_S) and not subscriber.is_running():
+                subscriber.start()
             self.absences.append(Absence(began, time.time()))
 
     def _read_registry(self) -> None:

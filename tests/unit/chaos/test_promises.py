@@ -192,6 +192,8 @@ FAULTS: dict[str, tuple[Plant, str]] = {
     "one given up": (tell(event(4, "gave_up")), "no healthy agent is given up"),
     "a traceback": (set_("logs", {"x.log": "Traceback (most recent call last):\n"}), "no log has a traceback"),
     "a process that stayed": (set_("left_over", ["4711 tmux"]), "nothing is left after `down --agents`"),
+    "a status that falls": (set_("bad_status", ["Traceback"]), "status always answers"),
+    "a subscriber that ended": (set_("unsound", ["the subscriber connected ended"]), "the run itself is sound"),
     "memory that grows": (set_("memory_mb", {"board": [40.0, 900.0]}), "memory is bounded"),
 }
 
