@@ -182,10 +182,11 @@ class Campaign:
         evidence, fleet = self._evidence, self.stage.fleet
         registry = YAML(typ="safe").load(fleet.fleet.registry.read_bytes())["agents"]
         status = json.loads(fleet.cli("status", "--json", code=None).stdout)
-        bad = [name for name in fleet.fleet.services if status["services"][name]["status"] != "online"]
-        if bad and not evidence.unsettled:
-            evidence.unsettled = f"status --json does not say online: {bad}"
-        retained, there = self._witness.retained(), self._in_tmux()
+        states = self._witness.retained("service")
+        for name in fleet.fleet.services:
+            if status["services"][name]["status"] != "online":
+                evidence.not_online[name] = str(states.get(name, {}).get("reason"))
+        retained, there = self._witness.retained("agent"), self._in_tmux()
         for agent in self.stage.cast.agents:
             evidence.agents[agent] = AgentViews(
                 registry.get(agent), retained.get(agent), status["agents"].get(agent), there.get(agent)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-EVENT_TOPICS = ("lifecycle", "drift", "activity", "event", "comment")
+EVENT_TOPICS = ("lifecycle", "drift", "activity", "event", "comment", "heartbeat")
 """The last levels of the topics whose documents are numbered."""
 
 Number = tuple[str, str, int]
@@ -131,6 +131,8 @@ class Evidence:
     """PSS of each process over time."""
     unsettled: str = ""
     """What was still different when the wait for the end was over."""
+    not_online: dict[str, str] = field(default_factory=dict)
+    """Services that do not say `online` at the end, and what they say."""
 
     def all_events(self) -> dict[Number, SeenEvent]:
         """Each event once, wherever it was seen."""

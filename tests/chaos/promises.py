@@ -22,6 +22,9 @@ STARTS = frozenset({"spawned", "restarted", "resumed"})
 ENDS_SESSION = frozenset({"missing", "pane_dead"})
 NEVER = frozenset({"stale_id", "duplicate_id", "wrong_backend", "moved"})
 """Drifts that no action of a run leads to."""
+MAY_BE_THERE = "look whether it arrived"
+"""A refusal that says that it does not know: the session ended in the middle."""
+BAD_FLEET_FILE = 78
 MAY_GIVE_UP = "mortal"
 MEMORY_LIMIT_MB = 200.0
 
@@ -117,7 +120,7 @@ def a_text_arrives_once(evidence: Evidence) -> Iterator[Finding]:
             yield Finding("a text arrives once", asked.agent, said, asked.at)
         elif times == 0 and asked.reply and asked.reply.ok and asked.reply.confirmed != "none":
             yield Finding("a text that was answered ok is there", asked.agent, said, asked.at)
-        elif times == 1 and asked.reply and not asked.reply.ok and "may have" not in asked.reply.said:
+        elif times == 1 and asked.reply and not asked.reply.ok and MAY_BE_THERE not in asked.reply.said:
             yield Finding("a text that was refused is not there", asked.agent, said, asked.at)
 
 
@@ -140,10 +143,16 @@ def a_command_ends(evidence: Evidence) -> Iterator[Finding]:
             said = f"{asked.verb} {asked.command} left no trace"
             yield Finding("a command that the broker took ends", asked.agent, said, asked.at)
     for asked in evidence.asked:
-        if asked.way == "cli" and (asked.code not in (0, 1, 75) or "Traceback" in asked.said):
+        allowed = (0, 1, 75, *([BAD_FLEET_FILE] if _file_was_broken(evidence, asked) else []))
+        if asked.way == "cli" and (asked.code not in allowed or "Traceback" in asked.said):
             yield Finding(
                 "the CLI ends well", asked.agent, f"{asked.verb}: rc {asked.code}: {asked.said[-600:]}", asked.at
             )
+
+
+def _file_was_broken(evidence: Evidence, asked: Asked) -> bool:
+    acts = (act for act in evidence.acts if act.fault.startswith("fleet file"))
+    return any(act.at <= asked.until and act.until >= asked.at for act in acts)
 
 
 def _broker_forgot(evidence: Evidence, asked: Asked) -> bool:
@@ -190,6 +199,8 @@ def all_places_agree(evidence: Evidence) -> Iterator[Finding]:
     """Registry, tmux, retained states and `muster status --json` say the same."""
     if evidence.unsettled:
         yield Finding("it settles", "fleet", evidence.unsettled)
+    for service, reason in evidence.not_online.items():
+        yield Finding("all services are well again", service, reason)
     for agent, views in evidence.agents.items():
         record = views.registry
         if record is None:

@@ -127,10 +127,10 @@ class Witness:
         found = [json.loads(message["payload"]) for message in self._replies.messages() if message.get("payload")]
         return [reply_of(document) for document in found if document.get("final")]
 
-    def retained(self) -> dict[str, Mapping[str, Any]]:
-        """The state of each agent as a new subscriber gets it."""
+    def retained(self, of: str) -> dict[str, Mapping[str, Any]]:
+        """The states of agents or services as a new subscriber gets them."""
         argv = ["mosquitto_sub", *connection(self._stage.fleet.fleet, "viewer").split(), "-W", "2", "-F", "%j"]
-        done = subprocess.run([*argv, "-t", "muster/box/agent/+/state"], capture_output=True, text=True, check=False)
+        done = subprocess.run([*argv, "-t", f"muster/box/{of}/+/state"], capture_output=True, text=True, check=False)
         found = {}
         for message in documents(done.stdout):
             if message.get("payload"):

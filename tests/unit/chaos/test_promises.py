@@ -175,6 +175,8 @@ FAULTS: dict[str, tuple[Plant, str]] = {
         "what is stopped stays stopped",
     ),
     "half a registry": (set_("broken_reads", [(NOW, "no YAML")]), "the registry is whole"),
+    "a service that stays degraded": (set_("not_online", {"spawner": "why"}), "all services are well again"),
+    "a fleet file that is taken for broken": (ask(asked("stop", NOW + 20, ok=False, code=78)), "the CLI ends well"),
     "a fleet that does not settle": (set_("unsettled", "a: no record"), "it settles"),
     "a session that is gone from tmux": (gone, "all places agree"),
     "an agent without a record": (not_recorded, "all places agree"),
@@ -228,6 +230,18 @@ ALLOWED: dict[str, Plant] = {
     ),
     "a stop of which nothing is known": ask(asked("stop", NOW + 20, ok=None, is_open=True)),
     "a stop that was refused": ask(asked("stop", NOW + 20, ok=False)),
+    "a refusal that says that the text may be there": both(
+        ask(
+            replace(
+                asked("send", NOW + 20, word="w-2"), reply=SeenReply("x", False, "it ended; look whether it arrived")
+            )
+        ),
+        heard("w-2"),
+    ),
+    "a command while the fleet file was broken": both(
+        ask(asked("stop", NOW + 20, ok=None, code=78)),
+        lambda evidence: evidence.acts.append(Act(NOW + 19, "fleet file broken, then mended", "*", NOW + 25)),
+    ),
     "a stop, and then a start": ask(asked("stop", NOW + 20), asked("spawn", NOW + 25)),
     "a session that is found after its journal was lost": both(
         tell(event(2, "unregistered", topic="drift")), set_("lost_epochs", [LostEpoch("e0", NOW - 5, {})])
