@@ -24,6 +24,8 @@ NEVER = frozenset({"stale_id", "duplicate_id", "wrong_backend", "moved"})
 """Drifts that no action of a run leads to."""
 MAY_BE_THERE = "look whether it arrived"
 """A refusal that says that it does not know: the session ended in the middle."""
+SAID_FOR_A_MINUTE = "the journal was lost and a new one begun"
+"""News, and no fault that lasts."""
 BAD_FLEET_FILE = 78
 MAY_GIVE_UP = "mortal"
 MEMORY_LIMIT_MB = 200.0
@@ -200,6 +202,8 @@ def all_places_agree(evidence: Evidence) -> Iterator[Finding]:
     if evidence.unsettled:
         yield Finding("it settles", "fleet", evidence.unsettled)
     for service, reason in evidence.not_online.items():
+        if reason.startswith(SAID_FOR_A_MINUTE) and ";" not in reason:
+            continue
         yield Finding("all services are well again", service, reason)
     for agent, views in evidence.agents.items():
         record = views.registry

@@ -242,6 +242,9 @@ ALLOWED: dict[str, Plant] = {
         ask(asked("stop", NOW + 20, ok=None, code=78)),
         lambda evidence: evidence.acts.append(Act(NOW + 19, "fleet file broken, then mended", "*", NOW + 25)),
     ),
+    "a service that still says that its journal was lost": set_(
+        "not_online", {"spawner": "the journal was lost and a new one begun: what people wished was read"}
+    ),
     "a stop, and then a start": ask(asked("stop", NOW + 20), asked("spawn", NOW + 25)),
     "a session that is found after its journal was lost": both(
         tell(event(2, "unregistered", topic="drift")), set_("lost_epochs", [LostEpoch("e0", NOW - 5, {})])
