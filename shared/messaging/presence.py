@@ -50,6 +50,7 @@ class OwnPresence:
         self.topic = SERVICE_STATE.name(writer.space, service=writer.service)
         self.connection = 0
         """The number of the current connection; 0 while there is none."""
+        self._began = datetime.now(UTC)
 
     def publish(self, status: Presence, seq: int, reason: str = "", **health: Any) -> None:
         state = state_of(self._writer, status, self.connection, reason, **health)
@@ -57,9 +58,14 @@ class OwnPresence:
         self._bus.publish(self.topic, payload, retain=True)
 
     def is_of_another_fleet(self, message: MessageArrived, state: ServiceState) -> bool:
-        """Whether a service with another journal publishes on this topic: two fleets use one host id."""
+        """Whether a service with another journal publishes on this topic: two fleets use one host id.
+
+        What was made before this process began may be its own, of a journal that was lost since: the broker kept it.
+        """
         position = read_position(message.payload)
-        return position is not None and position[1] != self._writer.epoch and state.status is not Presence.OFFLINE
+        if position is None or position[1] == self._writer.epoch or state.status is Presence.OFFLINE:
+            return False
+        return SERVICE_STATE.read(message.payload).time >= self._began
 
     def read(self, message: MessageArrived) -> ServiceState | None:
         try:

@@ -137,7 +137,7 @@ def test_a_rule_leaves_the_rest_alone(rule: Rule, sources: dict[str, str]) -> No
 # --- where tests lie ---
 
 UNIT = Path(__file__).parent
-OF_NO_MODULE = ("fakes",)
+OF_NO_MODULE = ("chaos", "fakes")
 """Folders of unit tests that stand beside the product."""
 
 
