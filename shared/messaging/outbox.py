@@ -53,13 +53,14 @@ class Outbox:
         first = next(iter(self._in_flight.values()), self._next)
         return first - 1
 
-    def connected(self, now: float, lost_at: float | None, heard_before: float) -> None:
+    def connected(self, now: float, lost_at: float | None, heard_before: float, *, first: bool) -> None:
         """Continue on a new connection. `lost_at` is when this process lost an earlier one, if it did; `heard_before`
-        when an earlier process last heard of a broker, which may have died with it."""
+        when an earlier process last heard of a broker, which may have died with it. `first`: no service was ever at
+        this broker, so nobody is about to return to it."""
         self._open = True
         if lost_at is None:
             self.rewind(self._journal.seq_before(heard_before - RESENT_BEFORE_LOSS_S))
-            self._wait = SubscriberWait(now) if self._inherited else None
+            self._wait = None if first and not self._inherited else SubscriberWait(now)
         else:
             self.send_again(now, lost_at, self._forgotten_after)
         self._inherited = False

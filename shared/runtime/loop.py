@@ -248,7 +248,8 @@ class ServiceLoop:
         listened, lost_at = self._journal.listened(), self._lost_at
         self._presence.connection = item.connection
         self._intake.connected(kept=item.kept, away_s=now - listened)
-        self._outbox.connected(time.monotonic(), lost_at, listened)
+        first = not listened and not item.kept
+        self._outbox.connected(time.monotonic(), lost_at, listened, first=first)
         self._heartbeat(time.monotonic())
         self._show_states()
         self._replies_since = lost_at if self._replies_since is None else self._replies_since

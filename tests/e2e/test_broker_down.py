@@ -117,6 +117,16 @@ def test_a_broker_that_lost_its_disk_learns_everything_again(fleet: RunningFleet
     assert watcher.documents("agent/reviewer/state")[-1]["data"]["status"] == "stopped"
 
 
+def test_a_subscriber_that_stays_over_down_and_up_misses_no_event(fleet: RunningFleet) -> None:
+    """It returns a moment after the services, which had something to say at once."""
+    watcher = fleet.watch("muster/box/agent/#")
+    fleet.cli("down", "--agents")
+    fleet.up()
+    wait_until(lambda: watcher.kinds("builder/lifecycle")[-1:] == ["restarted"], "what was told after `up`")
+    told = {each.seq for each in fleet.entries("spawner")}
+    wait_until(lambda: told <= {each["seq"] for each in watcher.documents("/lifecycle")}, "every event of the spawner")
+
+
 def test_a_state_of_an_agent_that_is_no_more_is_cleared(fleet: RunningFleet) -> None:
     """The registrar can't clear what it does not remember: it does so when the broker shows it on connect."""
     stranger = fleet.client("registrar")
