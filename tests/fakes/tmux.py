@@ -130,6 +130,9 @@ class FakeTmux(Tmux):
             del self.panes[pane.session]
         return pane is not None
 
+    def end_unused_keeper(self) -> None:
+        self._answer()
+
     def kill_all(self, targets: Sequence[tuple[str, str | None]]) -> None:
         for target, spawn in targets:
             self.kill(target, spawn=spawn)

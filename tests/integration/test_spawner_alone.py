@@ -18,6 +18,8 @@ from tests.fixtures.by_hand import run_tmux, wait_for_program
 from tests.fixtures.lives import Lives
 
 Make = Callable[..., Lives]
+BUSY = {"busy": {"binary": "sh", "argv": ["{binary}", "-c", "while :; do :; done"], "deliver": "arg"}}
+"""It never gives its place in the line of starts back."""
 SLEEPER = {"sleeper": {"binary": "sleep", "argv": ["{binary}", "1000"], "deliver": "arg"}}
 
 
@@ -126,7 +128,8 @@ def _conversation_of(lives: Lives) -> str:
 @pytest.mark.parametrize("verb", ["stop", "stop_all"])
 def test_a_stop_overtakes_starts_that_wait_for_their_turn(make: Make, verb: str) -> None:
     names = [f"agent-{number}" for number in range(4)]
-    lives = make({name: {"enabled": False} for name in names}, start={"at_once": 1, "gap_s": 100})
+    agents = {name: {"enabled": False, "backend": "busy"} for name in names}
+    lives = make(agents, backends=BUSY, start={"at_once": 1, "gap_s": 100})
     with lives.life("services.spawner"):
         asked = [lives.ask("spawn", agent=name) for name in names]
         lives.answer(asked[0])

@@ -25,3 +25,24 @@ def test_a_stamp_is_asked_for_where_there_is_none(server: Server) -> None:
     with pytest.raises(WrongSpawn, match="its spawn stamp is ''"):
         server.tmux.kill(server.pane("theirs").session_id, spawn="one-1")
     assert server.pane("theirs").session == "theirs"
+
+
+def test_many_are_killed_in_one_batch_and_one_with_another_stamp_is_told(server: Server) -> None:
+    one, two, three = (server.start(name) for name in ("one", "two", "three"))
+    server.tmux.kill(one.session_id)
+    with pytest.raises(WrongSpawn):
+        server.tmux.kill_all([(one.session_id, "one-1"), (two.session_id, "other"), (three.session_id, "three-1")])
+    assert [pane.session for pane in server.tmux.look()] == ["two"]
+    server.tmux.kill_all([(two.session_id, "two-1"), (three.session_id, "three-1")])
+    assert server.tmux.look() == []
+    server.tmux.kill_all([(two.session_id, "two-1")])
+
+
+def test_an_unused_keeper_is_ended_and_one_that_an_agent_needs_is_not(server: Server) -> None:
+    one = server.start("one")
+    server.tmux.end_unused_keeper()
+    assert server.run("list-sessions", "-F", "#{session_name}").split() == ["muster-keeper", "one"]
+    server.run("new-session", "-d", "-s", "mine", "sleep", "1000")
+    server.run("kill-session", "-t", one.session_id)
+    server.tmux.end_unused_keeper()
+    assert server.run("list-sessions", "-F", "#{session_name}").split() == ["mine"]

@@ -119,7 +119,9 @@ def _words(process: psutil.Process) -> list[str]:
 
 
 def test_starts_after_it_are_spread_out(make: Make) -> None:
-    lives = make(start={"at_once": 1, "gap_s": 0.4})
+    busy = {"busy": {"binary": "sh", "argv": ["{binary}", "-c", "while :; do :; done"], "deliver": "arg"}}
+    agents = {name: {"backend": "busy"} for name in NAMES}
+    lives = make(agents, backends=busy, start={"at_once": 1, "gap_s": 0.4})
     with lives.life("services.spawner"):
         first = wait_for_all(lives)
         kill_server(lives)
