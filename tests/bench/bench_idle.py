@@ -1,7 +1,7 @@
 """What a fleet costs whose agents are idle, or at work and print now and then: Muster's processes and tmux.
 
 In shares of one core and in memory. What tmux spends on the agents themselves is not Muster's: it is measured after
-`muster down`, which leaves them. The baseline is a tool that asks tmux for each screen with a subprocess, once a second.
+`muster down`, which leaves them. The baseline is a tool that asks tmux for each screen by a subprocess each second.
 Run: python -m tests.bench.bench_idle [--agents 10 100 500] [--kind "idle" "at work"] [--seconds 30]
 """
 
