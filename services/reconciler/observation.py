@@ -114,7 +114,8 @@ class Observer:
             self._examiner.expire()
             self._files.expire()
             self._unstamped.expire()
-        read_processes = cache(Processes.look if thoroughly else ProcessesOnDemand)  # after tmux: what that shows is in it
+        # After tmux: what that shows is in it.
+        read_processes = cache(Processes.look if thoroughly else ProcessesOnDemand)
         at_most_s = float("inf") if thoroughly else EXAMINES_FOR_S
         next_examination = self._examiner.update(fleet, records, ours, read_processes, now, at_most_s=at_most_s)
         self._files.update(fleet, records, now)

@@ -142,7 +142,7 @@ class Reconciler:
             turn.look_again_at(turn.now + timedelta(seconds=world.look_again_s))
 
     def _next_look(self, now: datetime, stamps: Set[PaneStamp], agents: int) -> datetime:
-        """When everything is to be observed. At once if an agent's program ended, or its pane while its session goes on.
+        """When to observe everything. At once if an agent's program ended, or its pane while its session goes on.
 
         A dead pane stays only for a moment.
         """

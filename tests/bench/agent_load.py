@@ -1,7 +1,7 @@
 """Agents for benchmarks: each looks like a Claude Code, with the screen, the title and the live file of a recorded one.
 
-They cost next to nothing themselves: a shell that sleeps. What agents at work print comes from one process, which writes
-to all their terminals: `python -m tests.bench.agent_load SOCKET`.
+They cost next to nothing themselves: a shell that sleeps. What agents at work print comes from one process, which
+writes to all their terminals: `python -m tests.bench.agent_load SOCKET`.
 """
 
 import argparse
@@ -67,7 +67,9 @@ def agents_of(kind: Kind, agents: int, home: Path, **more: Any) -> dict[str, dic
     }
 
 
-def fleet_of(directory: Path, agents: int, kind: Kind, agent: dict[str, Any] | None = None, **more: Any) -> RunningFleet:
+def fleet_of(
+    directory: Path, agents: int, kind: Kind, agent: dict[str, Any] | None = None, **more: Any
+) -> RunningFleet:
     """A fleet of such agents that all start at once. `agent`: what else is declared for each."""
     home = directory / "home"
     home.mkdir()

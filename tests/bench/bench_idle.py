@@ -1,8 +1,7 @@
-"""What a fleet costs whose agents are idle, or at work and print now and then: Muster's processes and tmux, in shares of
-one core and in memory.
+"""What a fleet costs whose agents are idle, or at work and print now and then: Muster's processes and tmux.
 
-What tmux spends on the agents themselves is measured after `muster down`, which leaves them, and is not Muster's. The
-baseline is a tool that asks tmux for each screen with a subprocess, once a second.
+In shares of one core and in memory. What tmux spends on the agents themselves is not Muster's: it is measured after
+`muster down`, which leaves them. The baseline is a tool that asks tmux for each screen by a subprocess each second.
 Run: python -m tests.bench.bench_idle [--agents 10 100 500] [--kind "idle" "at work"] [--seconds 30]
 """
 
@@ -149,7 +148,9 @@ def show(kind: Kind, agents: int, seconds: float, costs: Costs) -> None:
     for name, share in costs.cpu.items():
         turns = f"  {costs.turns[name]:5.2f} turns/s" if name in costs.turns else ""
         print(f"  {name:<12} {share:6.2f} % of a core  {costs.memory[name]:6.1f} MB{turns}")
-    print(f"  tmux takes {costs.tmux_alone:.2f} % for the agents alone; the writer of their output {costs.writer:.2f} %")
+    print(
+        f"  tmux takes {costs.tmux_alone:.2f} % for the agents alone; the writer of their output {costs.writer:.2f} %"
+    )
     budget, verdict = BUDGETS.get((kind, agents)), ""
     if budget is not None:
         together = costs.services + costs.tmux <= TOGETHER.get((kind, agents), float("inf"))

@@ -23,7 +23,16 @@ from shared.system.tmux.errors import (
     WrongSpawn,
 )
 from shared.system.tmux.requests import END_UNUSED_KEEPER, KEEPER
-from shared.system.tmux.rows import LIST, LIST_CAREFULLY, LIST_QUICKLY, LIST_STAMPS, Pane, PaneStamp, left_name, panes_in
+from shared.system.tmux.rows import (
+    LIST,
+    LIST_CAREFULLY,
+    LIST_QUICKLY,
+    LIST_STAMPS,
+    Pane,
+    PaneStamp,
+    left_name,
+    panes_in,
+)
 from shared.system.tmux.server_link import TRIES, ServerLink, client_environment
 
 NOT_THERE = ("can't find ", "no such session: ", "no such pane: ", "no current target")
@@ -105,7 +114,9 @@ class Tmux:
         # Where there is a session there is a pane, and each has its row.
         if not answer.ok or not answer.text or any(len(row) != 5 for row in rows):
             raise TmuxUnavailable("list-panes", answer.text)
-        return {PaneStamp(agent, spawn, pane_id, dead == "1") for of, agent, spawn, pane_id, dead in rows if of == fleet}
+        return {
+            PaneStamp(agent, spawn, pane_id, dead == "1") for of, agent, spawn, pane_id, dead in rows if of == fleet
+        }
 
     def screens(self, pane_ids: Sequence[str], *, styled: bool = False) -> dict[str, str]:
         """What panes show, without empty lines at the end, by pane id. Panes that are gone are left out.
