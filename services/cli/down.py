@@ -62,7 +62,7 @@ def bring_down(fleet: Fleet, *, agents: bool) -> list[str]:
         return []
     with _alone(fleet):
         running = sessions(fleet)
-        left_alone: set[str] = set()
+        left_alone: set[str] | None = None
         if agents and is_up(fleet):
             left_alone = _end_by_spawner(fleet)
         ended = supervision.stop(fleet)
@@ -98,24 +98,27 @@ def _alone(fleet: Fleet) -> Iterator[None]:
         yield
 
 
-def _end_by_spawner(fleet: Fleet) -> set[str]:
-    """Have the running spawner end all sessions; returns the agents that it left alone."""
+def _end_by_spawner(fleet: Fleet) -> set[str] | None:
+    """Have the running spawner end all sessions; returns the agents that it left alone, None if it did not do it."""
     try:
         command = StopAll(for_now=True, down=os.getpid())
         reply = ask(fleet, command, wait_s=PROGRESS_WITHIN_S, while_it_proceeds=True)
     except MusterError as error:
         say(f"{error}\nthe spawner did not end all sessions: ending the services first, then the rest")
-        return set()
+        return None
     say(plain(reply.said))
-    if reply.ok:
-        _wait_until_recorded(fleet, {pane.spawn for pane in _panes(fleet)})
+    if not reply.ok:
+        return None
+    _wait_until_recorded(fleet, {pane.spawn for pane in _panes(fleet)})
     return set(reply.result.get("left_alone", []))
 
 
-def _end_what_is_left(fleet: Fleet, left_alone: set[str]) -> None:
-    """End all sessions while no service runs."""
+def _end_what_is_left(fleet: Fleet, left_alone: set[str] | None) -> None:
+    """End all sessions while no service runs, and programs whose session is gone."""
     try:
-        if not {pane.agent for pane in _look(fleet)} - left_alone:
+        if left_alone is not None and not {pane.agent for pane in _look(fleet)} - left_alone:
+            return
+        if not fleet.journal.exists():
             return
         with supervision.start_alone(fleet, "spawner", "--end-sessions") as process:
             try:

@@ -55,7 +55,7 @@ def bare_tmux(number: int) -> tuple[float, float]:
 def all_run(fleet: RunningFleet) -> bool:
     """Whether each agent has a session, and the registry says which."""
     time.sleep(BETWEEN_LOOKS_S)  # to look costs the same processors
-    sessions = fleet.tmux.stamps(fleet.fleet.stamp)
+    sessions = {each.agent: each.spawn for each in fleet.tmux.stamps(fleet.fleet.stamp)}
     if len(sessions) < len(fleet.fleet.agents):
         return False
     return sessions == {agent: record.spawn for agent, record in fleet.records().items() if record.is_running}
@@ -81,18 +81,18 @@ def main() -> None:
         start_s, end_s = bare_tmux(number)
         fleet = RunningFleet(Path(directory), agents, backends=SLEEPER)
 
-        def stamps() -> list[str]:
-            return list(fleet.tmux.stamps(fleet.fleet.stamp).values())
+        def stamps() -> set[str]:
+            return {each.spawn for each in fleet.tmux.stamps(fleet.fleet.stamp)}
 
         def up() -> None:
             fleet.up()
             wait_until(lambda: all_run(fleet), "all sessions, and the registry", 300)
 
         def recovery() -> None:
-            before = set(stamps())
+            before = stamps()
             end_server(fleet.socket)
             fleet.tmux.close()
-            wait_until(lambda: all_run(fleet) and not before & set(stamps()), "all sessions again", 300)
+            wait_until(lambda: all_run(fleet) and not before & stamps(), "all sessions again", 300)
 
         try:
             took.append(("up → all run and are recorded", timed(up), start_s))

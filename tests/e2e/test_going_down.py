@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import psutil
 import pytest
@@ -20,6 +21,7 @@ from tests.fixtures.fleet import RunningFleet
 
 SLEEPER = {"sleeper": {"binary": "sleep", "argv": ["{binary}", "100000"], "deliver": "arg"}}
 AGENTS = {f"agent-{number:02}": {"backend": "sleeper"} for number in range(ENDED_IN_A_TURN + 10)}
+STUBBORN = "trap '' HUP TERM; while :; do sleep 1; done"
 PROGRESS = f"ended {ENDED_IN_A_TURN} of {len(AGENTS)} agents"
 
 
@@ -42,7 +44,7 @@ def up(sleepers: RunningFleet) -> RunningFleet:
 
 
 def all_run(fleet: RunningFleet) -> bool:
-    stamps = fleet.tmux.stamps(fleet.fleet.stamp)
+    stamps = {each.agent: each.spawn for each in fleet.tmux.stamps(fleet.fleet.stamp)}
     return len(stamps) == len(AGENTS) and stamps == {a: r.spawn for a, r in fleet.records().items() if r.is_running}
 
 
@@ -71,6 +73,30 @@ def test_all_are_ended_and_told_of_and_nothing_is_left(up: RunningFleet) -> None
     assert {record.status for record in up.records().values()} == {"stopped"}
     assert supervision.pids(up.fleet) == {}
     wait_until(lambda: not server.is_running(), "no tmux server")
+
+
+@pytest.mark.parametrize("spawner", ["runs", "is dead"])
+def test_a_program_that_outlives_its_session_is_ended_too(tmp_path: Path, spawner: str) -> None:
+    stubborn = {"stubborn": {"binary": "sh", "argv": ["{binary}", "-c", STUBBORN], "deliver": "arg"}}
+    slow = {"first_wait_s": 600, "longest_wait_s": 600}
+    fleet = RunningFleet(tmp_path, {"a": {"backend": "stubborn", "restart": slow}}, backends=stubborn)
+    try:
+        fleet.up()
+        program = psutil.Process(fleet.wait_for_status("a", "running").pid or 0)
+        if spawner == "is dead":
+            for each in ("supervisor", "spawner"):
+                fleet.signal(each, signal.SIGKILL)
+        else:
+            fleet.signal("spawner", signal.SIGSTOP)  # so that it does not start the agent anew at once
+        run_tmux(fleet.socket, "kill-server")
+        assert program.is_running(), "it ignores that its terminal is gone"
+        with begin(fleet, "down", "--agents") as down:
+            if spawner == "runs":
+                fleet.signal("spawner", signal.SIGCONT)
+            assert down.wait(60) == 0
+        wait_until(lambda: not program.is_running(), "its program has ended")
+    finally:
+        fleet.end()
 
 
 def test_all_are_ended_though_the_services_die(up: RunningFleet) -> None:

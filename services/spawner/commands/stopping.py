@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from services.spawner.commands.replies import Refusal, by, defer
-from services.spawner.sessions.termination import end_sessions
+from services.spawner.sessions.termination import end_left_over, end_sessions
 from services.spawner.view import SpawnerView
 from shared.client.processes import going_down
 from shared.contract.commands import StopAll
@@ -108,6 +108,8 @@ class Stops:
 
     def _publish(self, view: SpawnerView, pending: PendingCommand, agent: str, *, for_now: bool) -> None:
         known, pane = view.known(agent), view.panes.pop(agent, None)
+        if pane is None and known.spawn and known.session.pid:  # its session is gone, but its program may go on
+            end_left_over(known.session.pid, known.spawn)
         stopped = known.as_stopped()
         view.remember(agent, stopped if for_now else replace(stopped, wish=Desired.STOPPED, overrides={}))
         if pane is not None or known.had_session or not (for_now or known.wish is Desired.STOPPED):
