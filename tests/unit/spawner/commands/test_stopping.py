@@ -12,7 +12,7 @@ from shared.system.lock import hold
 from tests.unit.spawner.conftest import MakeWorld
 from tests.unit.spawner.world import SpawnerWorld
 
-MANY = {f"agent-{number:03}": {} for number in range(2 * ENDED_IN_A_TURN + 4)}
+MANY: dict[str, dict[str, object]] = {f"agent-{number:03}": {} for number in range(2 * ENDED_IN_A_TURN + 4)}
 ALL = len(MANY) + 1
 
 
