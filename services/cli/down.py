@@ -7,8 +7,6 @@ the services are down.
 import argparse
 import json
 import os
-import select
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -120,11 +118,7 @@ def _end_what_is_left(fleet: Fleet, left_alone: set[str] | None) -> None:
             return
         if not fleet.journal.exists():
             return
-        with supervision.start_alone(fleet, "spawner", "--end-sessions") as process:
-            try:
-                code = _follow(process)
-            finally:
-                process.kill()
+        code = supervision.run_alone(fleet, "spawner", "--end-sessions", tell=say, silent_s=PROGRESS_WITHIN_S)
         left = [] if code == 0 else sorted(pane.agent for pane in _look(fleet) if pane.agent)
     except MusterError as error:
         raise NotEnded(
@@ -136,16 +130,6 @@ def _end_what_is_left(fleet: Fleet, left_alone: set[str] | None) -> None:
             f"the services are down, but {len(left)} agents still run in tmux: {_named(left)}; look at"
             f" {supervision.log_of(fleet, 'spawner')}, then run `muster down --agents` again"
         )
-
-
-def _follow(process: subprocess.Popen[bytes]) -> int | None:
-    """Tell what it prints; returns its exit code, or None if nothing came for too long."""
-    out = process.stdout
-    while out is not None and select.select([out], [], [], PROGRESS_WITHIN_S)[0]:
-        if not (line := out.readline()):
-            return process.wait()
-        say(plain(line.decode().strip()))
-    return None
 
 
 def _end_unused_keeper(fleet: Fleet) -> None:

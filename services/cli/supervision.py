@@ -4,11 +4,13 @@ No control socket is opened: signals are enough, and the locks of the processes 
 """
 
 import os
+import select
 import shlex
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,7 +30,6 @@ __all__ = [
     "pids",
     "run_once",
     "start",
-    "start_alone",
     "stop",
 ]
 
@@ -85,14 +86,14 @@ def _command(fleet: Fleet, name: str) -> list[str]:
     return command
 
 
-def start(fleet: Fleet) -> None:
-    """Start the supervisor, which starts the rest. Call it only when none runs."""
+def start(fleet: Fleet) -> Callable[[], bool]:
+    """Start the supervisor, which starts the rest. Call it only when none runs. Returns whether it has ended."""
     make_home(fleet)
     file = fleet.home / "run" / "supervisord.conf"
     write(file, configuration(fleet))
     write(last_good(fleet), fleet.path.read_text())
     log = os.open(log_of(fleet, SUPERVISOR), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-P", "-m", "services.cli.supervisor_process", f"run/{SUPERVISOR}.lock", f"run/{file.name}"],
         stdin=subprocess.DEVNULL,
         stdout=log,
@@ -102,6 +103,7 @@ def start(fleet: Fleet) -> None:
         env={**os.environ, "MUSTER_FLEET": str(fleet.path)},
     )
     os.close(log)
+    return lambda: process.poll() is not None
 
 
 def run_once(fleet: Fleet, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -109,11 +111,26 @@ def run_once(fleet: Fleet, name: str, *arguments: str) -> subprocess.CompletedPr
     return subprocess.run(foreground(fleet, name, *arguments), capture_output=True, text=True, check=False)
 
 
-def start_alone(fleet: Fleet, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """Start a service as a child, without a supervisor; what it prints can be read, and it logs as ever."""
+def run_alone(fleet: Fleet, name: str, *arguments: str, tell: Callable[[str], None], silent_s: float) -> int | None:
+    """Run a service as a child, and tell each line that it prints; it logs as ever.
+
+    Returns its exit code; None if it was killed because it said nothing for too long.
+    """
     make_home(fleet)
-    with log_of(fleet, name).open("a") as log:
-        return subprocess.Popen(foreground(fleet, name, *arguments), stdout=subprocess.PIPE, stderr=log, bufsize=0)
+    argv = foreground(fleet, name, *arguments)
+    with (
+        log_of(fleet, name).open("a") as log,
+        subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log, bufsize=0) as process,
+    ):
+        out = process.stdout
+        try:
+            while out is not None and select.select([out], [], [], silent_s)[0]:
+                if not (line := out.readline()):
+                    return process.wait()
+                tell(line.decode().strip())
+        finally:
+            process.kill()
+    return None
 
 
 def foreground(fleet: Fleet, name: str, *arguments: str) -> list[str]:

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable
 
 from services.cli import exit_codes, supervision
 from services.cli.fleet_option import is_up, open_fleet, say
@@ -70,20 +71,19 @@ def bring_up(fleet: Fleet) -> None:
     if orphans:
         say(f"ending what an earlier supervisor left behind: {', '.join(orphans)}")
         supervision.stop(fleet)
-    supervision.start(fleet)
-    waiting = _wait_for_services(fleet)
+    waiting = _wait_for_services(fleet, supervision.start(fleet))
     if waiting and not (fleet.declared.broker.endpoints and supervision.pids(fleet).keys() >= set(fleet.services)):
         said = f"not ready after {READY_WITHIN_S:.0f} s" if is_up(fleet) else ENDED_MEANWHILE
         raise MusterError(f"{said}: {_last_log_lines(fleet, waiting)}\nrun: muster doctor")
 
 
-def _wait_for_services(fleet: Fleet) -> list[str]:
+def _wait_for_services(fleet: Fleet, has_ended: Callable[[], bool] = lambda: False) -> list[str]:
     """Wait until every service is online; returns those that are not."""
     deadline = time.monotonic() + READY_WITHIN_S
     waiting = list(fleet.services)
     seen = False
     while waiting and time.monotonic() < deadline:
-        seen = seen or is_up(fleet)
+        seen = seen or has_ended() or is_up(fleet)
         if seen and not is_up(fleet):
             break  # the supervisor itself has ended: nothing starts the services
         bus = read_presence(fleet, 1.0)

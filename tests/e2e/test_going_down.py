@@ -153,7 +153,9 @@ def test_up_waits_for_a_down_and_says_when_a_down_has_ended_it(up: RunningFleet)
     up.cli("down")
     ends = begin(up, "up")
     wait_until(lambda: "supervisor" in supervision.pids(up.fleet), "it begins")
+    ends.send_signal(signal.SIGSTOP)  # however slow `down` is, this is not yet done
     up.cli("down")
+    ends.send_signal(signal.SIGCONT)
     _, said = ends.communicate()
     assert ends.returncode == 1
     assert "the supervisor ended before all services were ready" in said
