@@ -40,7 +40,7 @@ RECORD_FOLLOWS_WITHIN = timedelta(seconds=2.5)
 """How long after a command was answered, or a session was first seen, its record may be on its way."""
 WAITS_AT_MOST = timedelta(seconds=30)
 """How long a drift waits for an open command, or for the registrar."""
-FEW_AGENTS, LOOK_PER_AGENT_S = 50, 0.001
+FEW_AGENTS, LOOK_PER_AGENT_S = 50, 0.002
 """A full look takes the longer the more agents there are, and what tmux pushes meanwhile has to wait. So each agent
 above a few adds to the time between two. Missing sessions and dead panes are found before, by the quickest look."""
 LOOKS_AGAIN_AFTER = timedelta(seconds=0.5)

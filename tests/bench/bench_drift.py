@@ -113,8 +113,8 @@ def hog() -> Iterator[None]:
         busy.wait()
 
 
-def measure(sessions: int, kills: int, kind: Kind, *, beside_hog: bool) -> dict[str, list[float]]:
-    """How long each drift took, by how it came."""
+def measure(sessions: int, kills: int, kind: Kind, *, beside_hog: bool) -> Iterator[tuple[str, list[float]]]:
+    """How the drifts came, and how long each took."""
     with tempfile.TemporaryDirectory() as directory:
         unlimited = {"burst": 10_000, "sustained": 100_000}
         fleet = fleet_of(Path(directory), sessions, kind, {"restart": UNLIMITED}, restarts=unlimited)
@@ -123,12 +123,12 @@ def measure(sessions: int, kills: int, kind: Kind, *, beside_hog: bool) -> dict[
             wait_until(lambda: len(fleet.records()) == sessions, "all sessions", 180)
             with printing(fleet) if kind is Kind.AT_WORK else nullcontext():
                 time.sleep(SETTLES_S)
-                took = {"mosquitto_sub": by_push(fleet, kills)}
+                yield "mosquitto_sub", by_push(fleet, kills)
                 if beside_hog:
                     with hog():
-                        took["mosquitto_sub, beside a busy loop"] = by_push(fleet, kills)
-                took["no broker, journal"] = by_poll(fleet, max(10, kills // 5))
-                return took
+                        took = by_push(fleet, kills)
+                    yield "mosquitto_sub, beside a busy loop", took
+                yield "no broker, journal", by_poll(fleet, max(10, kills // 5))
         finally:
             fleet.end()
 
@@ -154,7 +154,7 @@ def main() -> None:
     options = parser.parse_args()
     kind = Kind.IDLE if options.idle else Kind.AT_WORK
     for sessions in options.sessions:
-        for how, took in measure(sessions, options.kills, kind, beside_hog=options.hog).items():
+        for how, took in measure(sessions, options.kills, kind, beside_hog=options.hog):
             show(sessions, kind, how, took)
 
 

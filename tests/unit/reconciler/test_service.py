@@ -188,7 +188,7 @@ def test_no_report_is_forgotten_while_the_registry_file_is_broken(world: World) 
 # --- many agents ---
 
 MANY = [f"agent-{number}" for number in range(150)]
-APART = timedelta(seconds=0.1)
+APART = timedelta(seconds=0.2)
 
 
 @pytest.fixture
