@@ -82,6 +82,7 @@ class ServiceLoop:
         """The earliest time at which a turn was asked for."""
         self._show_all = False
         self._lost_at: float | None = None
+        """When the connection was lost, by the monotonic clock."""
         self._replies_since: float | None = None
         """Replies since this time are published again, when subscribers had time to return."""
         self._quit = False
@@ -190,7 +191,7 @@ class ServiceLoop:
                 self._connected = None
                 self._presence.connection = 0
                 self._outbox.disconnected(time.monotonic())
-                self._lost_at = self._lost_at or time.time()
+                self._lost_at = self._lost_at or time.monotonic()
             case LookRequest(within_s=within_s):
                 due = time.monotonic() + within_s
                 self._look_by = due if self._look_by is None else min(self._look_by, due)
@@ -199,6 +200,7 @@ class ServiceLoop:
 
     def _receive(self, now: float) -> None:
         """Start a new connection, store commands, acknowledge messages, publish what is due."""
+        self._runner.follow_clock()
         if self._connected is not None:
             self._start_connection(self._connected)
             self._connected = None
@@ -221,6 +223,8 @@ class ServiceLoop:
 
     def _look(self, now: float) -> None:
         """Run a turn, if there is a reason to."""
+        if self._runner.has_jumped:
+            self._timer.poll_again()
         poll = self._timer.poll(now, broker_answers=self._bus.answers)
         requested = self._look_by is not None and now >= self._look_by
         if not (self._events or requested or self._timer.is_due(now)):
@@ -240,7 +244,7 @@ class ServiceLoop:
             return
         now = time.time()
         away_s = now - self._journal.listened()
-        lost_at = self._lost_at
+        lost_at = None if self._lost_at is None else now - (time.monotonic() - self._lost_at)
         self._presence.connection = item.connection
         self._intake.connected(kept=item.kept, away_s=away_s)
         self._outbox.connected(time.monotonic(), lost_at)
