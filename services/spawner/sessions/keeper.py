@@ -89,7 +89,7 @@ class SessionKeeper:
         self._own = dict(os.environ if own is None else own)  # a copy: the real one decodes each value on each read
         self._stagger = Stagger()
         self._dead_since: dict[str, float] = {}
-        """When the program of a spawn was first seen to have ended."""
+        """When the program of a spawn was first seen to have ended, by the steady clock."""
 
     # --- keeping what is wanted ---
 
@@ -227,8 +227,9 @@ class SessionKeeper:
         """When the next start is allowed, if not now: many starts are spread out, and only a few are in one turn."""
         if view.starts >= STARTS_IN_A_TURN:
             return view.turn.now
-        due = self._stagger.due(view.fleet.declared.start, view.now)
-        return view.time(due) if due > view.now else None
+        now = view.turn.steady
+        due = self._stagger.due(view.fleet.declared.start, now)
+        return view.turn.now + timedelta(seconds=due - now) if due > now else None
 
     def is_ready(self, view: SpawnerView, pane: Pane, backend: Backend) -> bool:
         """Whether the agent shows its input box."""
@@ -259,7 +260,7 @@ class SessionKeeper:
             )
         except ValueError as error:
             raise CannotStart(f"agent {launch.agent!r} can't be started as it is declared: {error}") from error
-        self._stagger.started(view.fleet.declared.start, view.now)
+        self._stagger.started(view.fleet.declared.start, view.turn.steady)
         view.starts += 1
         view.panes[launch.agent] = pane
         return pane
@@ -317,9 +318,9 @@ class SessionKeeper:
 
     def _must_stay(self, view: SpawnerView, pane: Pane) -> bool:
         """Whether a dead pane is left for a moment."""
-        since = self._dead_since.setdefault(pane.spawn or "", view.now)
+        since = self._dead_since.setdefault(pane.spawn or "", view.turn.steady)
         stays_s = DEAD_PANE_STAYS_S if pane.dead_status is not None else EXIT_STATUS_WITHIN_S
-        if view.now < since + stays_s:
+        if view.turn.steady < since + stays_s:
             view.turn.look_again_at(view.turn.now + timedelta(seconds=stays_s))
             return True
         return False
