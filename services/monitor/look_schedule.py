@@ -33,4 +33,4 @@ class LookSchedule:
             self._busy_until = now + QUIET_AFTER_S
 
     def next_look_s(self, now: float) -> float:
-        return LOOK_BUSY_S if now < self._busy_until else LOOK_IDLE_S
+        return LOOK_BUSY_S if now < self._busy_until <= now + QUIET_AFTER_S else LOOK_IDLE_S

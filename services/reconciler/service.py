@@ -120,7 +120,7 @@ class Reconciler:
                 foreign_agents.report(turn, candidate)
             if turn.poll:
                 foreign_agents.forget_ended(turn, {each.found.key for each in candidates})
-                self._explanations.forget_old(turn.now)
+                self._explanations.forget_old(turn.steady)
                 if not turn.trouble:
                     forget_gone(turn, world.observations.keys())
         if world.look_again_s is not None:
@@ -264,8 +264,8 @@ class Explanations:
     def __init__(self, journal: Journal, space: Space) -> None:
         self._journal = journal
         self._space = space
-        self._waiting_since: dict[tuple[str, str], datetime] = {}
-        """By agent, drift and session."""
+        self._waiting_since: dict[tuple[str, str], float] = {}
+        """By agent, drift and session; by the clock that nobody sets."""
         self._recorded = 0
         """The spawner's latest event that is surely in the records of this turn."""
 
@@ -273,18 +273,18 @@ class Explanations:
         """To be called before the records are read: what the registrar reads later may not be in them."""
         self._recorded = self._journal.cursor_of("registrar", f"/{self._space.host}/spawner")
 
-    def forget_old(self, now: datetime) -> None:
+    def forget_old(self, now: float) -> None:
         """Forget drifts that ended while they waited."""
-        waiting = self._waiting_since.items()
-        self._waiting_since = {key: since for key, since in waiting if abs(now - since) < 2 * WAITS_AT_MOST}
+        longest_s = 2 * WAITS_AT_MOST.total_seconds()
+        self._waiting_since = {key: since for key, since in self._waiting_since.items() if now - since < longest_s}
 
     def awaited(self, turn: Turn, drift: Drift, agent: str, spawn: str | None, pane: Pane | None) -> str:
         """What a drift waits for; empty if it is to be reported now."""
         if not (drift.event_class.ends_session or drift is UNREGISTERED):
             return ""  # no command explains it
         key = (agent, f"{drift.name}:{spawn}")
-        since = min(self._waiting_since.get(key, turn.now), turn.now)  # the clock may have been set back
-        reason = self._reason(turn, drift, agent, pane, turn.now - since)
+        since = self._waiting_since.get(key, turn.steady)
+        reason = self._reason(turn, drift, agent, pane, timedelta(seconds=turn.steady - since))
         if reason:
             self._waiting_since[key] = since
             turn.look_again_at(turn.now + LOOKS_AGAIN_AFTER)
@@ -299,7 +299,7 @@ class Explanations:
         if waited < WAITS_AT_MOST and self._journal.has_event_on("spawner", lifecycle, after=self._recorded):
             return "what the spawner told of it is not recorded yet"
         if drift is UNREGISTERED:
-            if pane is not None and abs(turn.now.timestamp() - pane.created) < NEW_SESSION_S:
+            if pane is not None and turn.now.timestamp() - turn.corrected(pane.created) < NEW_SESSION_S:
                 return "its session has just been made"
             if waited < RECORD_FOLLOWS_WITHIN:
                 return "its record may follow"
