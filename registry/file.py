@@ -87,14 +87,13 @@ class RegistryFile:
         document = self._refresh()
         return self._ended.take(document.history, document, self.path)
 
-    def ended_before(self, moment: datetime) -> list[str]:
-        """The spawn ids of sessions that ended before a moment. Raises BadRegistry as `records` does.
+    def valid_history(self) -> Mapping[str, EndedSession]:
+        """The sessions that ended, by spawn id. Raises BadRegistry as `records` does.
 
         Invalid entries are left out: they stay as people wrote them, and `history` complains about them.
         """
         document = self._refresh()
-        valid = self._ended.take(document.history, document, self.path, skip_invalid=True)
-        return [spawn for spawn, session in valid.items() if session.ended < moment]
+        return self._ended.take(document.history, document, self.path, skip_invalid=True)
 
     def last_good(self) -> Mapping[str, AgentRecord]:
         """The records as they were last read or written, whatever happened to the file since."""

@@ -45,7 +45,7 @@ class BranchMemory:
 
 
 BRANCHES = MemoryTable("branch:", BranchMemory)
-OUTAGES = MemoryTable("outage:", float)
+OUTAGES = MemoryTable("outage:", float, is_moment=True)
 """Since when a loop's remote is reported not to answer."""
 
 

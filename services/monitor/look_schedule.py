@@ -37,7 +37,7 @@ class LookSchedule:
 
     def next_look_s(self, now: float, agents: int) -> float:
         busy_s = min(max(LOOK_BUSY_S, agents * LOOK_PER_AGENT_S), LOOK_MANY_S)
-        return busy_s if now < self._busy_until else LOOK_IDLE_S
+        return busy_s if now < self._busy_until <= now + QUIET_AFTER_S else LOOK_IDLE_S
 
 
 def _captured_every_s(verdict: Verdict) -> float:

@@ -15,6 +15,7 @@ from shared.contract.states import Activity, AnswerOption
 from shared.fleet import Backend
 from shared.fleet.backend import Dialog
 from shared.runtime.memory import MemoryTable
+from shared.runtime.moments import Moment
 from shared.runtime.turn import Turn
 from shared.screen import read_screen
 from shared.screen.signs import fingerprint
@@ -31,13 +32,13 @@ class ReportedActivity:
 
     spawn: str
     status: Activity
-    since: float
-    at: float = 0.0
+    since: Moment
+    at: Moment = 0.0
     """When the status was reported."""
     asked: str = ""
     """The fingerprint of the dialog that was reported last."""
-    asked_at: float = 0.0
-    hook_at: float = 0.0
+    asked_at: Moment = 0.0
+    hook_at: Moment = 0.0
     """When the hook of that question was called, if one was."""
     again: bool = False
     """Whether the status was reported a second time, since the record had lost it."""

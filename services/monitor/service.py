@@ -72,7 +72,9 @@ class Monitor:
         self._update_subjects(turn, fleet, records, panes)
         for agent, subject in self._subjects.items():
             with turn.isolated(agent):
-                subject.begin(fleet.backends[subject.backend], panes[agent], now)
+                subject.begin(fleet.backends[subject.backend], panes[agent], now, turn.clock)
+        if turn.clock.has_jumped:
+            panes = {**panes, **{agent: subject.pane for agent, subject in self._subjects.items()}}
         owners = HookOwners.of(panes, records, str(socket_of(fleet.declared.tmux.socket)))
         self._hooks.take(turn, owners, self._subjects)
         self._capture(panes, now)
@@ -114,13 +116,12 @@ class Monitor:
     def _capture(self, panes: Panes, now: float) -> None:
         """Capture the screens that may have changed since their last capture, in one call to tmux."""
         due = {
-            panes[agent].pane_id: (subject, panes[agent])
+            panes[agent].pane_id: subject
             for agent, subject in self._subjects.items()
             if self._schedule.is_due(panes[agent], subject.screen.captured_at, subject.verdict, now)
         }
         for pane_id, screen in self._tmux.screens(list(due), styled=True).items():
-            subject, pane = due[pane_id]
-            subject.screen.capture(pane, screen, now)
+            due[pane_id].capture(screen, now)
 
     def _judge(self, turn: Turn, panes: Panes, records: Records) -> set[str]:
         """Find out what each agent is doing.

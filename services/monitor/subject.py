@@ -1,6 +1,8 @@
 """One session of an agent as the monitor watches it: the readers of its sources, and the verdict that they give.
 
-A turn calls `begin`, `take_hook` for each call of a hook, `screen.capture` if the screen changed, then `judge`.
+What it holds has times as they were stamped; what it gives, times on the present clock.
+
+A turn calls `begin`, `take_hook` for each call of a hook, `capture` if the screen changed, then `judge`.
 A new session of the same agent is a new subject.
 """
 
@@ -15,11 +17,13 @@ from services.monitor.evidence.hooks import HookMemory, HookState, take
 from services.monitor.evidence.processes import ProcessReader
 from services.monitor.evidence.program import AgentProgram
 from services.monitor.evidence.screen import CapturedScreen, ShownTitle
+from services.monitor.evidence.stamps import CorrectedStamps
 from services.monitor.verdict import Verdict, fuse
 from shared.agents.evidence import Evidence, EvidenceSource
 from shared.agents.transcript_activity import ActivityReader, reader_for
 from shared.contract.states import Activity
 from shared.fleet import Backend
+from shared.system.clock import ClockHistory
 from shared.system.processes import Processes
 from shared.system.tmux import Pane
 
@@ -49,6 +53,7 @@ class Subject:
         self._program = AgentProgram(kind, look, own.process)
         self._processes = ProcessReader(look, self._program.lives)
         self._title = ShownTitle()
+        self._stamps = CorrectedStamps()
         self._transcript: tuple[tuple[object, ...], ActivityReader | None] | None = None
         self._named_transcript: tuple[str | None, str | None] = (None, None)
         """The conversation and its file, as a hook named them."""
@@ -70,11 +75,17 @@ class Subject:
 
     # --- a turn ---
 
-    def begin(self, backend: Backend, pane: Pane, now: float) -> None:
+    def begin(self, backend: Backend, pane: Pane, now: float, clock: ClockHistory | None = None) -> None:
         """Begin a turn: search the agent's program if it is not known, or gone."""
         self._rules, self._pane = backend, pane
+        self._stamps.begin(clock or ClockHistory(), now)
         self._program.begin()
         self._find_program(now)
+
+    @property
+    def pane(self) -> Pane:
+        """Its pane, with times on the present clock."""
+        return self._stamps.pane(self._pane)
 
     def _find_program(self, now: float, *, at_once: bool = False) -> None:
         is_another = self._program.find(self._rules, self._pane, now, at_once=at_once)
@@ -91,6 +102,10 @@ class Subject:
         of_main = conversation == self.hooks.conversation and not payload.get("agent_id")
         if of_main and isinstance(path, str) and path.startswith("/"):
             self._named_transcript = (str(conversation), path)
+
+    def capture(self, screen: str, now: float) -> None:
+        """Take what its screen shows now."""
+        self.screen.capture(self._pane, screen, now)
 
     def is_ending(self, now: float) -> bool:
         """Whether its program has ended, and nothing should be concluded before it is known how."""
@@ -123,8 +138,11 @@ class Subject:
                 self._title.read(backend, pane, program.version, now),
                 self.screen.read(backend, program.version, now),
             ]
-        # After a clock was set back, evidence from the future would be believed until that time comes.
-        return [each if each.at <= now else replace(each, at=now) for each in found if each is not None]
+        return [self._corrected(each) for each in found if each is not None]
+
+    def _corrected(self, evidence: Evidence) -> Evidence:
+        at = self._stamps.moment(evidence.source, evidence.at)
+        return evidence if at == evidence.at else replace(evidence, at=at)
 
     def _read_transcript(self, record: AgentRecord | None, pane: Pane) -> Evidence | None:
         recorded = record is not None and record.transcript is not None
@@ -149,4 +167,5 @@ class Subject:
         if winner is None or told is None or told.says is winner.says or winner.at <= told.at:
             return
         if winner.source in CORRECTS_HOOKS or told.says is Activity.NEEDS_APPROVAL:
-            self.hooks = self.hooks.after(winner.at)
+            parts = {name: self._stamps.moment(name, part.at) for name, part in self.hooks.parts.items()}
+            self.hooks = self.hooks.without(name for name, at in parts.items() if at <= winner.at)

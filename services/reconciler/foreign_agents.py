@@ -15,6 +15,7 @@ from shared.contract.events.drift import Unregistered
 from shared.contract.ids import as_id
 from shared.fleet import Fleet
 from shared.runtime.memory import MemoryTable
+from shared.runtime.moments import Moment
 from shared.runtime.turn import Turn
 from shared.system.processes import Process
 from shared.system.tmux import Pane
@@ -114,13 +115,12 @@ class ReportedForeignAgent:
     agent: str
     """The name that it was reported under."""
     command_id: str = ""
-    asked_at: float = 0.0
+    asked_at: Moment = 0.0
     refused: tuple[str, ...] = ()
     """Names under which the spawner did not adopt it."""
 
     def was_asked_within(self, seconds: float, now: datetime) -> bool:
-        """A time in the future, from before the clock was set back, counts as long ago."""
-        return 0 <= now.timestamp() - self.asked_at < seconds
+        return now.timestamp() - self.asked_at < seconds
 
 
 FOREIGN_AGENTS = MemoryTable("foreign:", ReportedForeignAgent)

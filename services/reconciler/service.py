@@ -135,7 +135,7 @@ class Reconciler:
                 foreign_agents.report(turn, candidate)
             if turn.poll:
                 foreign_agents.forget_ended(turn, {each.found.key for each in candidates})
-                self._explanations.forget_old(turn.now)
+                self._explanations.forget_old(turn.steady)
                 if not turn.trouble:
                     forget_gone(turn, world.observations.keys())
         if world.look_again_s is not None:
@@ -294,8 +294,8 @@ class Explanations:
         self._journal = journal
         self._space = space
         self._spawner_lives = spawner_lives
-        self._waiting_since: dict[tuple[str, str], datetime] = {}
-        """By agent, drift and session."""
+        self._waiting_since: dict[tuple[str, str], float] = {}
+        """By agent, drift and session; by the clock that nobody sets."""
         self._recorded = 0
         """The spawner's latest event that is surely in the records of this turn."""
 
@@ -303,18 +303,18 @@ class Explanations:
         """To be called before the records are read: what the registrar reads later may not be in them."""
         self._recorded = self._journal.cursor_of("registrar", f"/{self._space.host}/spawner")
 
-    def forget_old(self, now: datetime) -> None:
+    def forget_old(self, now: float) -> None:
         """Forget drifts that ended while they waited."""
-        waiting = self._waiting_since.items()
-        self._waiting_since = {key: since for key, since in waiting if abs(now - since) < 2 * WAITS_AT_MOST}
+        longest_s = 2 * WAITS_AT_MOST.total_seconds()
+        self._waiting_since = {key: since for key, since in self._waiting_since.items() if now - since < longest_s}
 
     def awaited(self, turn: Turn, drift: Drift, agent: str, spawn: str | None, pane: Pane | None) -> str:
         """What a drift waits for; empty if it is to be reported now."""
         if not (drift.event_class.ends_session or drift is UNREGISTERED):
             return ""  # no command explains it
         key = (agent, f"{drift.name}:{spawn}")
-        since = min(self._waiting_since.get(key, turn.now), turn.now)  # the clock may have been set back
-        reason = self._reason(turn, drift, agent, pane, turn.now - since)
+        since = self._waiting_since.get(key, turn.steady)
+        reason = self._reason(turn, drift, agent, pane, timedelta(seconds=turn.steady - since))
         if reason:
             self._waiting_since[key] = since
             turn.look_again_at(turn.now + LOOKS_AGAIN_AFTER)
@@ -329,17 +329,18 @@ class Explanations:
         if waited < WAITS_AT_MOST and self._journal.has_event_on("spawner", lifecycle, after=self._recorded):
             return "what the spawner told of it is not recorded yet"
         if drift is UNREGISTERED:
-            if pane is not None and self._is_being_started(lifecycle, pane, turn.now.timestamp()):
+            made = turn.corrected(pane.created) if pane is not None else NEVER
+            if pane is not None and self._is_being_started(lifecycle, pane, turn.now.timestamp() - made):
                 return "the spawner is about to tell of its start"
-            if pane is not None and abs(turn.now.timestamp() - pane.created) < NEW_SESSION_S:
+            if turn.now.timestamp() - made < NEW_SESSION_S:
                 return "its session has just been made"
             if waited < RECORD_FOLLOWS_WITHIN:
                 return "its record may follow"
         return ""
 
-    def _is_being_started(self, lifecycle: str, pane: Pane, now: float) -> bool:
+    def _is_being_started(self, lifecycle: str, pane: Pane, age_s: float) -> bool:
         """Whether a living spawner may have made this session and not told of it yet, however slow it is."""
-        if pane.spawn is None or abs(now - pane.created) >= START_LASTS_AT_MOST_S or not self._spawner_lives():
+        if pane.spawn is None or age_s >= START_LASTS_AT_MOST_S or not self._spawner_lives():
             return False
         told = self._journal.newest_on([lifecycle], limit=20, scanned=EVENTS_SEARCHED)
         return not any(f'"{pane.spawn}"'.encode() in entry.payload for entry in told)

@@ -30,8 +30,7 @@ WRITE_ATTEMPTS = 5
 RETRY_INTERVAL = timedelta(seconds=0.5)
 VERSIONS_PER_AGENT = 50
 """An editor saves the version that it opened, maybe long ago: this many versions of a record are known."""
-NOTICE_SHOWN_FOR = timedelta(seconds=60)
-PRUNE_INTERVAL = timedelta(seconds=60)
+PRUNE_INTERVAL_S = 60.0
 LATE_SAVE_WITHIN = timedelta(seconds=0.5)
 """An editor that has the replaced file open saves into it within this time, mostly."""
 ACTIVITY_WRITE_INTERVAL = timedelta(seconds=1)
@@ -55,10 +54,9 @@ class Registrar:
         """As of the last turn, of this process or of the one before."""
         self._published = dict[str, AgentRecord]()
         self._fault = ""
-        self._notice = ""
-        self._notice_until: datetime | None = None
-        self._pruned_at: datetime | None = None
-        self._written_at: datetime | None = None
+        self._pruned_at: float | None = None
+        self._written_at: float | None = None
+        """These two by the clock that nobody sets."""
 
     def states(self) -> Iterable[Data]:
         return [record.state(agent) for agent, record in self._records.items()]
@@ -75,8 +73,6 @@ class Registrar:
         self._sync_file(turn, ledger)
         ledger.remember(turn.memory)
         self._publish(turn, ledger)
-        if self._notice_until is not None and turn.now < self._notice_until:
-            turn.degrade(self._notice)
 
     def _note_versions(self, ledger: Ledger) -> None:
         """Check that the last turn was committed; if not, the file is read as if for the first time."""
@@ -216,7 +212,7 @@ class Registrar:
             if rewritten:
                 self._notify(turn, rewritten_notice(rewritten))
             # Not what is there now: an edit that a person made since must be taken up by the next turn.
-            self._in_file, self._written_at = self._file.last_good(), turn.now
+            self._in_file, self._written_at = self._file.last_good(), turn.steady
             turn.coalesce(COALESCE_S)
             turn.look_again_at(turn.now + LATE_SAVE_WITHIN)
         self._touched |= dict.fromkeys(gone) | changes
@@ -226,28 +222,33 @@ class Registrar:
         """Whether only activity changed, and the file was just written."""
         if not changes or self._written_at is None:
             return False
-        if not timedelta(0) <= turn.now - self._written_at < ACTIVITY_WRITE_INTERVAL:  # the clock may be set back
+        left = ACTIVITY_WRITE_INTERVAL - timedelta(seconds=turn.steady - self._written_at)
+        if left <= timedelta(0):
             return False
         in_file = self._in_file or {}
         can_wait = all(record.differs_in_activity_only(in_file.get(agent)) for agent, record in changes.items())
         if can_wait:
-            turn.look_again_at(self._written_at + ACTIVITY_WRITE_INTERVAL)
+            turn.look_again_at(turn.now + left)
         return can_wait
 
     def _prune(self, turn: Turn, ledger: Ledger) -> list[str]:
         """The sessions that ended long ago, once per interval. Records of undeclared agents are dropped with them."""
-        if self._pruned_at is not None and turn.now < self._pruned_at + PRUNE_INTERVAL:
+        if self._pruned_at is not None and turn.steady < self._pruned_at + PRUNE_INTERVAL_S:
             return []
         self._fleet_file.refresh()
         fleet = self._fleet_file.fleet
-        before = turn.now - timedelta(seconds=fleet.declared.registry.keep_ended_s)
+        before = turn.now.timestamp() - fleet.declared.registry.keep_ended_s
+
+        def is_old(ended: datetime) -> bool:
+            return turn.corrected(ended.timestamp()) < before
+
         for agent, record in list(ledger.records.items()):
-            if agent not in fleet.agents and not record.is_running and (record.ended or record.since) < before:
+            if agent not in fleet.agents and not record.is_running and is_old(record.ended or record.since):
                 ledger.put(agent, None)
                 turn.send_command(Forget(agent=agent, spawn=record.spawn), "it ended long ago")
-        ledger.ended = {spawn: each for spawn, each in ledger.ended.items() if each.ended >= before}
-        self._pruned_at = turn.now
-        return self._file.ended_before(before)
+        ledger.ended = {spawn: each for spawn, each in ledger.ended.items() if not is_old(each.ended)}
+        self._pruned_at = turn.steady
+        return [spawn for spawn, each in self._file.valid_history().items() if is_old(each.ended)]
 
     def _rebuild(self, turn: Turn, pending: PendingCommand, ledger: Ledger) -> None:
         """Forget everything, and fold the journal's events again."""
@@ -292,7 +293,7 @@ class Registrar:
     def _notify(self, turn: Turn, said: str) -> None:
         """Show people for a while what became of their edit."""
         self._log.warning("changed a person's edit", reason=said)
-        self._notice, self._notice_until = said, turn.now + NOTICE_SHOWN_FOR
+        turn.notice(said)
 
 
 def rewritten_notice(names: Sequence[str]) -> str:

@@ -1,7 +1,8 @@
 """One turn of the spawner: look at tmux, carry out commands, keep wanted agents running, type."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import ClassVar
 
 from registry import BadRegistry, RegistryFile
@@ -23,12 +24,12 @@ from shared.contract.envelope import Data
 from shared.contract.ids import new_id
 from shared.fleet import Fleet, FleetFile
 from shared.runtime.turn import PendingCommand, Turn
+from shared.system.clock import jump_sentence
 from shared.system.log import Log
 from shared.system.tmux import Pane, Tmux
 
 REGISTRY_READ_EVERY = timedelta(seconds=1)
 """How often a registry that can't be read is tried again, while nothing else is known."""
-NOTICE_SHOWN_FOR = timedelta(seconds=60)
 
 
 class Spawner:
@@ -55,8 +56,6 @@ class Spawner:
         self._log = log
         self._up_to_date: set[str] = set()
         """Open commands after which no later one had been carried out when they came."""
-        self._notice = ""
-        self._notice_until: datetime | None = None
         self._keeps_next = ""
         """The agent that the last turn had no time for."""
         self._started_with = fixed_settings(fleet_file.fleet)
@@ -66,11 +65,11 @@ class Spawner:
 
     def step(self, turn: Turn) -> None:
         self._file.refresh()
+        if turn.jumped_s:
+            turn.notice(jump_sentence(turn.jumped_s))  # of all services, this one says it
         view = self._look(turn)
         if turn.memory.find(SEED) is None and not self._begin(view):
             return
-        if self._notice_until is not None and turn.now < self._notice_until:
-            turn.degrade(self._notice)
         note_identified(view, turn.events)
         follow_moved_panes(view, self._tmux)
         turn.commands += [pending for pending in turn.late_commands if has_begun(view, pending)]
@@ -111,13 +110,12 @@ class Spawner:
         turn.memory.put(SEED, new_id())
         turn.checkpoint()  # before a session has an id that is made of it; no event is about an agent of ours yet
         if records:
-            self._notice = (
+            said = (
                 f"the journal was lost and a new one begun: what people wished of {len(records)} agents, and their"
                 f" conversations, were read from {self._registry.path.name}"
             )
-            self._notice_until = turn.now + NOTICE_SHOWN_FOR
-            turn.look_again_at(self._notice_until)
-            self._log.warning("began a new journal", reason=self._notice)
+            turn.notice(said)
+            self._log.warning("began a new journal", reason=said)
         return True
 
     def _look(self, turn: Turn) -> SpawnerView:
@@ -220,7 +218,7 @@ def _logged(view: SpawnerView) -> Iterator[Pane]:
             continue
         if known.session.piped_elsewhere:
             view.remember(agent, known.with_session(piped_elsewhere=False))
-        yield pane
+        yield replace(pane, activity=int(view.turn.corrected(pane.activity)))
 
 
 def has_begun(view: SpawnerView, pending: PendingCommand) -> bool:

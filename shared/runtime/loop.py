@@ -83,6 +83,7 @@ class ServiceLoop:
         """The earliest time at which a turn was asked for."""
         self._show_all = False
         self._lost_at: float | None = None
+        """When the connection was lost, by the monotonic clock."""
         self._replies_since: float | None = None
         """Replies since this time are published again, when subscribers had time to return."""
         self._silent_since: float | None = None
@@ -194,7 +195,7 @@ class ServiceLoop:
                 self._presence.connection = 0
                 since = self._bus.note_disconnected(item)
                 self._outbox.disconnected(since)
-                self._lost_at = self._lost_at or time.time() - (time.monotonic() - since)
+                self._lost_at = self._lost_at or since
             case LookRequest(within_s=within_s):
                 due = time.monotonic() + within_s
                 self._look_by = due if self._look_by is None else min(self._look_by, due)
@@ -203,6 +204,7 @@ class ServiceLoop:
 
     def _receive(self, now: float) -> None:
         """Start a new connection, store commands, acknowledge messages, publish what is due."""
+        self._runner.follow_clock()
         if self._connected is not None:
             self._start_connection(self._connected)
             self._connected = None
@@ -227,6 +229,8 @@ class ServiceLoop:
 
     def _look(self, now: float) -> None:
         """Run a turn, if there is a reason to."""
+        if self._runner.has_jumped:
+            self._timer.poll_again()
         poll = self._timer.poll(now, broker_answers=self._bus.answers)
         requested = self._look_by is not None and now >= self._look_by
         if not (self._events or requested or self._timer.is_due(now)):
@@ -245,7 +249,8 @@ class ServiceLoop:
         if not self._bus.note_connected(item):
             return
         now = time.time()
-        listened, lost_at = self._journal.listened(), self._lost_at
+        listened = self._journal.listened()
+        lost_at = None if self._lost_at is None else now - (time.monotonic() - self._lost_at)
         self._presence.connection = item.connection
         self._intake.connected(kept=item.kept, away_s=now - listened)
         first = not listened and not item.kept

@@ -7,9 +7,11 @@ Declare a table beside its record, a frozen dataclass or any type that pydantic 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+
+from shared.runtime.moments import Moment, Move, moved
 
 T = TypeVar("T")
 
@@ -20,6 +22,13 @@ class MemoryTable(Generic[T]):
 
     prefix: str
     kind: type[T]
+    is_moment: bool = False
+    """Whether each record is a moment of the past itself."""
+
+    declared: ClassVar[list["MemoryTable[Any]"]] = []
+
+    def __post_init__(self) -> None:
+        self.declared.append(self)
 
     @cached_property
     def _adapter(self) -> TypeAdapter[T]:
@@ -33,6 +42,11 @@ class MemoryTable(Generic[T]):
 
     def load(self, stored: Any) -> T:
         return self._adapter.validate_python(stored)
+
+    def moved(self, value: T, move: Move) -> T:
+        """The record after the clock was set: its moments of the past move too."""
+        found: T = moved(Moment if self.is_moment else self.kind, value, move)
+        return found
 
 
 class Memory:
@@ -83,6 +97,30 @@ class Memory:
             return None
 
     # --- for the runtime ---
+
+    def newest_moment(self) -> float:
+        """The latest moment that is remembered; 0 if none is."""
+        found = [0.0]
+
+        def note(moment: float) -> float:
+            found.append(moment)
+            return moment
+
+        self.move(note)
+        return max(found)
+
+    def move(self, move: Move) -> None:
+        """Move every remembered moment of the past."""
+        for key in list(self._stored):
+            # Another service may use the same prefix: what can't be read as this table's record is not one.
+            for table in [each for each in MemoryTable.declared if key.startswith(each.prefix)]:
+                try:
+                    value = table.load(self._stored[key])
+                except ValidationError:
+                    continue
+                if (after := table.moved(value, move)) != value:
+                    self._changed[key] = table.dump(after)
+                    self._decoded.pop(key, None)
 
     @property
     def changes(self) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from shared.messaging.cursors import LocatedMessage, ReceivedEvent
 from shared.messaging.journal import AnsweredRequest, Effect, Request
 from shared.runtime.effects import EffectResult
 from shared.runtime.memory import Memory
+from shared.system.clock import ClockHistory
 from shared.system.log import Log
 
 SPAWNER = "spawner"
@@ -84,6 +85,9 @@ class Turn:
     hints: Sequence[LocatedMessage] = ()
     """What came on the topics that the service takes hints from, as it came. Some may be lost, repeated or late."""
     broker_answers: bool = False
+    clock: ClockHistory = field(default_factory=ClockHistory)
+    jumped_s: float = 0.0
+    """By how much the clock was set since the turn before. What is remembered as a `Moment` has moved with it."""
 
     # --- output, until the commit ---
 
@@ -100,6 +104,7 @@ class Turn:
     look_again: datetime | None = None
     coalesce_s: float = 0.0
     trouble: str = ""
+    notices: list[str] = field(default_factory=list)
 
     # --- from the runtime ---
 
@@ -108,6 +113,17 @@ class Turn:
     read_reply: Callable[[str, str], Reply | None] = lambda _owner, _command_id: None
     commit: Callable[["Turn"], None] = lambda _turn: None
     faults: FaultLog = field(default_factory=FaultLog)
+
+    # --- time ---
+
+    @property
+    def steady(self) -> float:
+        """Seconds of a clock that nobody sets, for what is remembered in this process only."""
+        return self.now.timestamp() - self.clock.offset
+
+    def corrected(self, moment: float) -> float:
+        """A moment of the past that others stamped (a file, tmux), on the present clock."""
+        return self.clock.corrected(moment, self.now.timestamp())
 
     # --- events and states ---
 
@@ -229,6 +245,10 @@ class Turn:
     def degrade(self, reason: str) -> None:
         """Show the service as `degraded` until a turn does not. The first reason of a turn counts."""
         self.trouble = self.trouble or reason
+
+    def notice(self, said: str) -> None:
+        """Show people for a minute what happened: the service is `degraded` meanwhile."""
+        self.notices.append(said)
 
     def look_again_at(self, when: datetime) -> None:
         """Ask for a turn at this time. The earliest request of a turn counts; it holds only until the next turn."""

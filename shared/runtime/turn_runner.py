@@ -20,9 +20,15 @@ from shared.messaging.intake import CommandFault, read_command, request_of
 from shared.messaging.journal import AnsweredRequest, Journal, JournalEntry, Request
 from shared.messaging.outbox import Outbox
 from shared.runtime.effects import EffectHandler, EffectRunner
-from shared.runtime.memory import Memory
+from shared.runtime.memory import Memory, MemoryTable
+from shared.runtime.moments import mover
 from shared.runtime.turn import FaultLog, PendingCommand, Turn
+from shared.system.clock import CLOCK_HISTORY, JUMPED_S, ClockHistory, ClockReading, read_clock
 from shared.system.log import Log
+
+NOTICE_SHOWN_FOR_S = 60.0
+CLOCK = MemoryTable("clock", ClockHistory)
+"""The jumps of the clock that the service's records have followed."""
 
 DeferredReplies = Mapping[str, tuple[Request, Reply, datetime]]
 
@@ -124,11 +130,17 @@ class TurnRunner:
         self._memory = Memory(
             journal.memory(), lambda key, why: log.error("could not read a record in the journal", key=key, reason=why)
         )
-        self._faults = FaultLog(log)
+        self._faults, self._log = FaultLog(log), log
         self.commands: dict[str, tuple[bytes, Command]] = {}
         """The open commands with their payloads, by id: each is parsed once, though it may wait for many turns."""
         self._deferred: dict[str, tuple[str, datetime]] = {}
         """The last deferral of each open command: a repeat is not published."""
+        self._clock_seen: float | None = None
+        """When the clock was last compared, in seconds since the machine's start."""
+        self._jumped_s = 0.0
+        """By how much the clock was set since the last turn that went well."""
+        self._notices: list[tuple[float, str]] = []
+        """What people are shown, and until when by the monotonic clock."""
         effects.start(journal.effects())
 
     @property
@@ -137,11 +149,12 @@ class TurnRunner:
 
     def run(self, events: Sequence[LocatedMessage], *, catch_up: bool, poll: bool) -> TurnResult:
         """Run one turn. With `catch_up`, events are also read from the journal."""
-        new = self._reader.read(events, catch_up=catch_up, now=time.monotonic())
+        started, reading = time.monotonic(), self.follow_clock()
+        new = self._reader.read(events, catch_up=catch_up, now=started)
         results = self._effects.take(time.monotonic())
         turn = Turn(
             self._service.name,
-            datetime.now(UTC),
+            datetime.fromtimestamp(reading.wall, UTC),
             poll,
             new.received,
             [],
@@ -149,6 +162,8 @@ class TurnRunner:
             effect_results=results,
             hints=self._reader.hints(events),
             broker_answers=self._bus.answers,
+            clock=CLOCK_HISTORY.known,
+            jumped_s=self._jumped_s,
             read_reply=partial(read_reply, self._journal),
             answered_after=partial(answered_after, self._journal),
             commit=partial(self._commit, new),
@@ -163,7 +178,63 @@ class TurnRunner:
             self._memory.restore({})
             self._effects.give_back(turn.effect_results)
             raise
-        return TurnResult(new.more, _monotonic(turn.look_again), turn.trouble, turn.coalesce_s)
+        self._jumped_s = 0.0
+        look_again = None if turn.look_again is None else started + (turn.look_again - turn.now).total_seconds()
+        trouble = self._with_notices(turn)
+        wakes = [each for each in (look_again, *(until for until, _ in self._notices)) if each is not None]
+        return TurnResult(new.more, min(wakes, default=None), trouble, turn.coalesce_s)
+
+    def _with_notices(self, turn: Turn) -> str:
+        """What is wrong, else what people are to be shown for a while."""
+        now = time.monotonic()
+        self._notices = [each for each in self._notices if each[0] > now and each[1] not in turn.notices]
+        self._notices += [(now + NOTICE_SHOWN_FOR_S, said) for said in turn.notices]
+        return turn.trouble or "; ".join(said for _, said in self._notices)
+
+    # --- the clock ---
+
+    def follow_clock(self) -> ClockReading:
+        """Compare the clock with the time that passed. If it was set, what is remembered moves with it."""
+        now, known = read_clock(), self._memory.find(CLOCK)
+        history = known.continued(now, self._clock_seen) if known is not None else ClockHistory.beginning(now)
+        if history != known:
+            by = self._jump(known, history, now.wall) if known is not None else 0.0
+            self._move(history, by, now.wall)
+            self._jumped_s += by
+        CLOCK_HISTORY.follow(history)
+        self._clock_seen = now.since_boot
+        return now
+
+    def _jump(self, known: ClockHistory, history: ClockHistory, now: float) -> float:
+        """By how much the clock was set. After a restart of the machine, only that nothing can be later than now."""
+        if history.boot == known.boot:
+            return history.offset - known.offset
+        later_s = self._memory.newest_moment() - now
+        return -later_s if later_s >= JUMPED_S else 0.0
+
+    @property
+    def has_jumped(self) -> bool:
+        """Whether a turn must see that the clock was set."""
+        return self._jumped_s != 0.0
+
+    def _move(self, history: ClockHistory, by: float, now: float) -> None:
+        """Move the service's records and times in the journal, and note that this is done, in one transaction."""
+        try:
+            self._memory.put(CLOCK, history)
+            if by:
+                self._memory.move(mover(by))
+            with self._journal.transaction() as transaction:
+                for key, value in self._memory.changes.items():
+                    transaction.remember(key, value)
+                if by:
+                    transaction.move_times(by, history.periods[-1].begins + history.offset, now)
+        except BaseException:
+            self._memory.restore({})
+            raise
+        self._memory.committed()
+        if by:
+            self._deferred.clear()  # their times moved too: what is deferred until a time by the clock is stored again
+            self._log.warning("the clock was set", by_s=round(by, 1))
 
     def _take_requests(self, turn: Turn) -> None:
         """Give the open commands to the turn. Replays and unreadable commands are answered here, for every service."""
@@ -254,7 +325,3 @@ class TurnRunner:
     def state_topics(self) -> set[str]:
         """The topics of all retained states of this service."""
         return {row_for(state).name_of(self._space, state) for state in self._service.states()}
-
-
-def _monotonic(when: datetime | None) -> float | None:
-    return None if when is None else time.monotonic() + max(0.0, when.timestamp() - time.time())

@@ -19,8 +19,10 @@ from shared.messaging.intake import read_command, request_of
 from shared.messaging.journal import Journal
 from shared.runtime.effects import EffectHandler
 from shared.runtime.memory import Memory
+from shared.runtime.moments import mover
 from shared.runtime.turn import PendingCommand, Turn
 from shared.runtime.turn_runner import read_reply, write_turn
+from shared.system.clock import ClockHistory, ClockReading
 
 
 class TurnDriver:
@@ -37,6 +39,7 @@ class TurnDriver:
         self.broker_answers = False
         self._writer = DocumentWriter(space, journal.service, journal.epoch)
         self._deferred: dict[str, tuple[str, datetime]] = {}
+        self._clock, self._jumped_s = ClockHistory(), 0.0
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -48,6 +51,19 @@ class TurnDriver:
         with self.journal.transaction() as transaction:
             for key, value in values.items():
                 transaction.remember(key, value)
+
+    def jump(self, by: float) -> None:
+        """Set the clock: what is remembered moves, as the runtime moves it, and the next turn hears of it."""
+        wall = self.now.timestamp()
+        since_boot = wall - self._clock.offset
+        self.now += timedelta(seconds=by)
+        self._clock = self._clock.continued(ClockReading(self._clock.boot, wall + by, since_boot), since_boot)
+        memory = Memory(self.memory)
+        memory.move(mover(by))
+        self.remember(**memory.changes)
+        with self.journal.transaction() as transaction:
+            transaction.move_times(by, wall + by, wall + by)
+        self._jumped_s += by
 
     def run(
         self,
@@ -81,6 +97,7 @@ class TurnDriver:
         named = [each.model_copy(update={"id": each.id or new_id()}) for each in commands]
         self.journal.requests.accept([request_of(self.space, each, now) for each in named])
         turn = Turn(self.journal.service, self.now, poll, list(events), [], Memory(self.memory))
+        turn.clock, turn.jumped_s = self._clock, self._jumped_s
         turn.read_reply = partial(read_reply, self.journal)
         turn.answered_after = lambda agent, asked: self.journal.requests.answered_after(agent, asked, now)
         for request in self.journal.requests.open():
@@ -92,6 +109,7 @@ class TurnDriver:
         """Commit the output of a turn in one transaction."""
         _refuse_late(turn)
         self._write(turn)
+        self._jumped_s = 0.0
 
     def _checkpoint(self, committed: list[Turn], turn: Turn) -> None:
         """Commit, and leave the turn empty, as the runtime does; keep aside what it had said."""

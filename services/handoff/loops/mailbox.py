@@ -8,6 +8,7 @@ from typing import Literal
 
 from shared.contract.commands import Reply
 from shared.runtime.memory import MemoryTable
+from shared.runtime.moments import Moment
 
 FIRST_RETRY_S, LONGEST_RETRY_S = 5.0, 300.0
 WAIT_REPORTED_AFTER_S = 60.0
@@ -28,7 +29,7 @@ message that the agent's program takes for a command must not hold up the others
 class QueuedMessage:
     loop: str
     text: str
-    at: float
+    at: Moment
     when: Literal["idle", "now"] = "idle"
     outlives_phase: bool = False
     refusals: int = 0
@@ -41,9 +42,9 @@ class Mailbox:
     under_way: int = 0
     """How many of them, from the first on, the spawner was asked to type."""
     command_id: str = ""
-    asked_at: float = 0.0
+    asked_at: Moment = 0.0
     tries: int = 0
-    not_before: float = 0.0
+    not_before: Moment = 0.0
     wait_reported: bool = False
     reason: str = ""
     """Why the messages wait."""
@@ -92,7 +93,7 @@ def decide(mailbox: Mailbox, agent: Recipient) -> MailboxStep:
     if not mailbox.messages:
         return MailboxStep(Mailbox())
     if mailbox.command_id:
-        if agent.reply is None and abs(agent.now - mailbox.asked_at) < COMMAND_LOST_AFTER_S:  # a clock may be set back
+        if agent.reply is None and agent.now - mailbox.asked_at < COMMAND_LOST_AFTER_S:
             return MailboxStep(mailbox)
         if agent.reply is not None and agent.reply.ok:
             return decide(Mailbox(mailbox.messages[mailbox.under_way :]), replace(agent, reply=None))

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from shared.contract.commands import Reply
 from shared.runtime.memory import MemoryTable
+from shared.runtime.moments import Moment
 
 FIRST_RETRY_S, LONGEST_RETRY_S = 10.0, 600.0
 COMMAND_LOST_AFTER_S = 24 * 3600.0
@@ -32,14 +33,14 @@ class PhaseAction:
     roles: tuple[str, ...]
     number: int
     phase: str
-    since: float
+    since: Moment
     """When its phase began. It tells the actions of one phase from those of another."""
     at_once: bool = False
     command_id: str = ""
     """The command that waits for its answer."""
-    asked_at: float = 0.0
+    asked_at: Moment = 0.0
     tries: int = 0
-    not_before: float = 0.0
+    not_before: Moment = 0.0
     failure: str = ""
     """The failure that was reported last."""
     done: bool = False
@@ -107,7 +108,7 @@ def failed(action: PhaseAction, reason: str, now: float) -> ActionStep:
 
 def _answered(action: PhaseAction, agent: AgentSituation) -> ActionStep:
     if agent.reply is None:
-        if abs(agent.now - action.asked_at) < COMMAND_LOST_AFTER_S:  # a clock may be set back
+        if agent.now - action.asked_at < COMMAND_LOST_AFTER_S:
             return ActionStep(action)
         return ActionStep(replace(action, command_id=""), look_at=agent.now)
     if agent.reply.ok:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from shared.errors import MusterError
 from shared.runtime.memory import MemoryTable
+from shared.runtime.moments import Moment
 
 
 class NoSuchPhase(MusterError):
@@ -23,7 +24,7 @@ class PhaseProgress:
     """The current phase, or the last one of a complete loop, counted from 1; 0: the loop has not begun."""
     phase: str = ""
     """Its name. The fleet file may have given it another number since."""
-    since: float = 0.0
+    since: Moment = 0.0
     of: int = 0
     """How many phases there were when it began."""
     complete: bool = False

@@ -5,7 +5,7 @@ said is in the journal.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from registry import AgentRecord
 from services.monitor.evidence.hooks import GOES_ON, HOOKS, HookState
@@ -91,10 +91,11 @@ class HookIntake:
         if len(events) == AT_MOST:
             turn.look_again_at(turn.now)  # there are more
         for event in events:
-            agent = owners.owner_of(event)
+            made_at = turn.corrected(event.at)
+            agent = owners.owner_of(replace(event, at=made_at))
             subject = subjects.get(agent) if agent is not None else None
             if subject is None:
-                self._unowned[event.file.name] = event.at
+                self._unowned[event.file.name] = made_at
                 continue
             subject.take_hook(event.payload, min(event.at, now), event.pid, now)
             self._taken.append(event.file.name)

@@ -4,7 +4,7 @@ Claude Code, Codex and Gemini CLI call hooks at the same moments, under differen
 on a dialog, Escape while it thinks, a kill) other sources do; their later evidence overrules.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -93,9 +93,10 @@ class HookState:
             return self
         return replace(self, parts={name: replace(part, at=min(part.at, now)) for name, part in self.parts.items()})
 
-    def after(self, at: float) -> "HookState":
-        """What was told after a time at which another source showed otherwise."""
-        return replace(self, parts={name: part for name, part in self.parts.items() if part.at > at})
+    def without(self, names: Iterable[str]) -> "HookState":
+        """Without the parts of which another source has shown otherwise since."""
+        gone = frozenset(names)
+        return replace(self, parts={name: part for name, part in self.parts.items() if name not in gone})
 
     @property
     def asked_for(self) -> HookActor | None:

@@ -58,7 +58,7 @@ class ProcessReader:
         if (pane.dead and pane.dead_status is not None) or not self._is_over(pane, process):
             return False
         self._ended_at = self._ended_at or now
-        return now - self._ended_at < (STATUS_WITHIN_S if pane.dead else DEAD_PANE_WITHIN_S)
+        return 0 <= now - self._ended_at < (STATUS_WITHIN_S if pane.dead else DEAD_PANE_WITHIN_S)
 
     def _ended(self, pane: Pane, process: Process | None, now: float, *, said_goodbye: bool) -> Evidence | None:
         if not self._is_over(pane, process):

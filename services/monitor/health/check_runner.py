@@ -60,7 +60,7 @@ class HealthChecks:
                 self._carry_out(turn, agent, *checks.conclude(health, observed, policy, answered, str(file)), file)
             return
         now = turn.now.timestamp()
-        due = checks.due_at(health, policy, float(pane.created), now)
+        due = checks.due_at(health, policy, float(pane.created))
         if now < due:
             turn.look_again_at(datetime.fromtimestamp(due, UTC))
             return

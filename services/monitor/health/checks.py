@@ -16,6 +16,7 @@ from shared.contract.events.activity import AgentFinished, AgentProgress, AgentU
 from shared.contract.states import Activity
 from shared.fleet.policies import End, HealthPolicy
 from shared.runtime.memory import MemoryTable
+from shared.runtime.moments import Moment
 from shared.runtime.turn import Turn
 
 NOT_ASKED = (Activity.STARTING, Activity.DONE, Activity.FAILED, Activity.LIMITED)
@@ -29,12 +30,12 @@ class Health:
     """The last check of one session."""
 
     spawn: str = ""
-    asked_at: float = 0.0
+    asked_at: Moment = 0.0
     """When the last question ended, with an answer or without."""
     state: str = ""
     """What was last told: a state of the work, or `unresponsive`; empty: nothing yet."""
     summary: str = ""
-    since: float = 0.0
+    since: Moment = 0.0
     """Since when the agent had its status then. If that is later now, it has moved on."""
     trouble: str = ""
     """Why the last question has no answer, where that says nothing about the agent."""
@@ -45,9 +46,9 @@ UNRESPONSIVE = "unresponsive"
 NO_FORM = "what it answered has not the form that was asked for"
 
 
-def due_at(health: Health, policy: HealthPolicy, started: float, now: float) -> float:
+def due_at(health: Health, policy: HealthPolicy, started: float) -> float:
     """When it is to be asked next."""
-    return min(max(health.asked_at, started), now) + policy.every_s  # the clock may have been set back
+    return max(health.asked_at, started) + policy.every_s
 
 
 def may_be_asked(observed: AgentObservation) -> bool:

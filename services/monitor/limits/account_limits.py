@@ -24,10 +24,10 @@ from shared.runtime.turn import Turn
 
 PARKS = MemoryTable("park:", AccountPark)
 """What the spawner was asked not to start, by the park's key."""
-PROMPTS = MemoryTable("prompt:", float)
+PROMPTS = MemoryTable("prompt:", float, is_moment=True)
 """When an agent of each account was last asked to go on after a limit."""
 PROMPT_REMEMBERED_S = 3600.0
-WARNINGS = MemoryTable("warning:", float)
+WARNINGS = MemoryTable("warning:", float, is_moment=True)
 """When each warning was last told, by its account and its words without numbers."""
 WARN_AGAIN_S = 1800.0
 NUMBERS = re.compile(r"\d+")
@@ -55,7 +55,6 @@ class AccountLimits:
         agent, hold, may_resume_at = observed.agent, memory.hold, 0.0
         if hold is not None:
             last = turn.memory.find(PROMPTS, hold.account) or 0.0
-            last = last if last <= observed.now else 0.0  # the clock was set back
             may_resume_at = self._accounts.may_resume_at(agent, observed.now, last, policy.gap_s)
         outcome = decision.decide(memory, observed, policy, may_resume_at)
         if hold is not None and outcome.commands:
@@ -88,14 +87,14 @@ class AccountLimits:
 
     def _note_prompt(self, turn: Turn, account: str, now: float) -> None:
         for name, at in turn.memory.all(PROMPTS).items():
-            if not 0 <= now - at < PROMPT_REMEMBERED_S:
+            if now - at >= PROMPT_REMEMBERED_S:
                 turn.memory.put(PROMPTS, None, name)
         turn.memory.put(PROMPTS, now, account)
 
     def next_prompt_at(self, turn: Turn, account: str, now: float, gap_s: float) -> float | None:
         """Until when the account's last prompt keeps its other agents waiting, idle ones too; None: it does not."""
         last = turn.memory.find(PROMPTS, account)
-        return last + gap_s if last is not None and now < last + gap_s <= now + gap_s else None
+        return last + gap_s if last is not None and now < last + gap_s else None
 
     # --- warnings and parks ---
 
@@ -109,7 +108,7 @@ class AccountLimits:
             return
         now, name = turn.now.timestamp(), f"{account}: {NUMBERS.sub('', warning)}"[:200]
         told = turn.memory.all(WARNINGS)
-        recent = {each for each, at in told.items() if 0 <= now - at < WARN_AGAIN_S}
+        recent = {each for each, at in told.items() if now - at < WARN_AGAIN_S}
         if name in recent:
             return
         for old in told.keys() - recent:

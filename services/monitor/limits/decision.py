@@ -20,6 +20,7 @@ from services.monitor.policies.policy import (
 from shared.contract.commands import Reply
 from shared.contract.states import Activity
 from shared.fleet.policies import LimitPolicy
+from shared.runtime.moments import Moment
 
 GOING_ON = (Activity.WORKING, Activity.NEEDS_APPROVAL)
 LIFTED_AFTER_WORK_S = 6.0
@@ -50,7 +51,7 @@ class LimitMemory:
     """The limit that holds one agent, and the last one that was over."""
 
     hold: LimitHold | None = None
-    over_at: float = 0.0
+    over_at: Moment = 0.0
     """Statements about a limit until then are about one that is over."""
     over_said: str = ""
     """Its words, until the agent is seen at work: on a screen that is read again they may seem new."""
@@ -62,8 +63,7 @@ def decide(
     memory: LimitMemory, observed: AgentObservation, policy: LimitPolicy, may_resume_at: float = 0.0
 ) -> PolicyOutcome[LimitMemory]:
     """`may_resume_at`: until then the other agents of the account come first."""
-    hold = memory.hold.clamped(observed.now) if memory.hold is not None else None
-    memory = replace(memory, hold=hold, over_at=min(memory.over_at, observed.now))
+    hold = memory.hold
     if hold is None:
         return _hit(memory, observed, policy)
     if hold.conversation and observed.conversation and hold.conversation != observed.conversation:

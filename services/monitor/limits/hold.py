@@ -7,6 +7,7 @@ from typing import Literal
 from services.monitor.policies.policy import REPLY_LOST_AFTER_S, AgentObservation
 from shared.contract.events.activity import LimitHit, LimitLifted, LimitStuck
 from shared.fleet.policies import LimitPolicy
+from shared.runtime.moments import Moment, Move
 
 How = Literal["resumed", "by_itself", "by_somebody", "left"]
 
@@ -28,7 +29,7 @@ class LimitHold:
     scope: str
     spawn: str
     conversation: str | None
-    since: float
+    since: Moment
     """When the limit was hit, by the evidence."""
     resets_at: float | None
     exact_to_s: float
@@ -41,8 +42,8 @@ class LimitHold:
     tries: int = 0
     command: str = ""
     """The id of the command that asks it to go on, while that is under way."""
-    asked_at: float = 0.0
-    sent_at: float = 0.0
+    asked_at: Moment = 0.0
+    sent_at: Moment = 0.0
     """When the prompt was first known to have arrived."""
     refusals: int = 0
     """How often nothing could be typed, since a person was typing or had scrolled back."""
@@ -54,10 +55,10 @@ class LimitHold:
         """Whether it was asked to go on, and the result is not known yet."""
         return bool(self.command) and 0 <= now - self.asked_at < REPLY_LOST_AFTER_S
 
-    def clamped(self, now: float) -> "LimitHold":
-        """The same with no time later than now: the clock may have been set back."""
-        since, asked_at, sent_at = (min(each, now) for each in (self.since, self.asked_at, self.sent_at))
-        return replace(self, since=since, asked_at=asked_at, sent_at=sent_at)
+    def with_moments(self, move: Move) -> "LimitHold":
+        """A reset is by the clock on the wall; when it is not known, or over, the agent is asked after a while."""
+        is_by_clock = self.resets_at is not None and not self.tries and not self.refusals
+        return self if is_by_clock else replace(self, resume_at=move(self.resume_at))
 
     @property
     def named(self) -> str:

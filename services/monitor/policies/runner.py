@@ -66,7 +66,8 @@ class PolicyRunner:
         records: Mapping[str, AgentRecord],
     ) -> None:
         """Do what is due for every agent."""
-        self._last = {agent: last for agent, last in self._last.items() if agent in subjects}
+        # After the clock was set, all is decided anew: what is due, is so at another time.
+        self._last = {agent: last for agent, last in self._last.items() if agent in subjects and not turn.jumped_s}
         self._accounts.begin(turn, fleet)
         for agent, subject in subjects.items():
             if subject.verdict is not None:

@@ -6,6 +6,7 @@ from services.monitor.policies.policy import AgentObservation, PolicyOutcome, re
 from shared.contract.events.activity import AgentUnresponsive
 from shared.contract.states import Activity
 from shared.fleet.policies import Mend, UnresponsivePolicy
+from shared.runtime.moments import Moment
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,7 @@ class SilenceMemory:
     """The silence that was told last."""
 
     spawn: str = ""
-    since: float = 0.0
+    since: Moment = 0.0
     """Since when nothing was written."""
 
 

@@ -12,6 +12,7 @@ from shared.contract.events.activity import AgentStalled
 from shared.contract.states import Activity
 from shared.fleet import AgentKind
 from shared.fleet.policies import StallPolicy, Then
+from shared.runtime.moments import Moment
 
 CAUSED_WITHIN_S = 60.0
 """Work that begins this soon after a step counts as caused by it."""
@@ -31,14 +32,14 @@ class StallMemory:
     """How far the steps have come with one agent."""
 
     spawn: str = ""
-    idle_since: float = 0.0
+    idle_since: Moment = 0.0
     """0: it was not idle when it was last observed."""
     step: int = 0
     """How many steps were taken since it last worked for another reason."""
-    acted_at: float = 0.0
-    nudged_at: float = 0.0
+    acted_at: Moment = 0.0
+    nudged_at: Moment = 0.0
     """When it was last nudged or restarted."""
-    works_since: float = 0.0
+    works_since: Moment = 0.0
     stalled: bool = False
     """Whether it is stalled now, and this was told."""
     owes_nudge: bool = False

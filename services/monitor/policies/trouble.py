@@ -14,6 +14,7 @@ from services.monitor.policies.policy import (
 from shared.contract.events.activity import AgentFatal
 from shared.contract.states import Activity, Trouble
 from shared.fleet.policies import HoldPolicy, Mend, WatchPolicy
+from shared.runtime.moments import Moment
 
 HELD_UNTIL = {
     Trouble.LOGIN: "it is held until somebody has logged it in",
@@ -33,9 +34,9 @@ class TroubleMemory:
 
     spawn: str = ""
     trouble: Trouble | None = None
-    since: float = 0.0
+    since: Moment = 0.0
     told: bool = False
-    asked_at: float = 0.0
+    asked_at: Moment = 0.0
     """When it was last asked to go on all the same, or its restart was asked for."""
     restart: str = ""
     """The id of the last command that was to restart it."""

@@ -11,6 +11,7 @@ from cronsim import CronSim
 from services.monitor.policies.policy import REPLY_LOST_AFTER_S, AgentObservation, PolicyOutcome, send, stable_id
 from shared.contract.events.activity import AgentWoken
 from shared.fleet.policies import Wake
+from shared.runtime.moments import Moment, Move
 
 RETRY_S = 60.0
 """How long to wait after a text that was not typed."""
@@ -22,11 +23,16 @@ class WakeMemory:
 
     last: float = 0.0
     """When it was last woken, or first observed."""
+    is_cron: bool = False
+    """Whether its schedule goes by the clock on the wall: then `last` does too."""
     command: str = ""
     """The id of the command that wakes it, while that has no reply."""
-    sent_at: float = 0.0
+    sent_at: Moment = 0.0
     due: float = 0.0
-    not_before: float = 0.0
+    not_before: Moment = 0.0
+
+    def with_moments(self, move: Move) -> "WakeMemory":
+        return self if self.is_cron else replace(self, last=move(self.last))
 
 
 def decide(
@@ -35,15 +41,16 @@ def decide(
     """`zone` is the time zone of the schedule."""
     if wake is None or not observed.is_managed:
         return PolicyOutcome(WakeMemory())
-    if not 0 < memory.last <= observed.now:  # first observed now, or the clock was set back
+    if not 0 < memory.last <= observed.now:  # first observed now, or the clock on the wall was set back
         memory = WakeMemory(last=observed.now)
+    memory = replace(memory, is_cron=wake.cron is not None)
     events: tuple[AgentWoken, ...] = ()
-    if memory.command and not 0 <= observed.now - memory.sent_at < REPLY_LOST_AFTER_S:
+    if memory.command and observed.now - memory.sent_at >= REPLY_LOST_AFTER_S:
         memory = replace(memory, command="")
     elif memory.command and (reply := observed.replies.get(memory.command)) is not None:
         if reply.ok:
             events = (_woken(memory, observed, wake),)
-            memory = WakeMemory(last=max(memory.sent_at, memory.due))
+            memory = WakeMemory(last=max(memory.sent_at, memory.due), is_cron=memory.is_cron)
         else:
             memory = replace(memory, command="", not_before=observed.now + RETRY_S)
     due = due_at(memory, wake, zone)

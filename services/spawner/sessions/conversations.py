@@ -97,7 +97,7 @@ class ConversationRecords:
         if path is None or view.shares_workspace(agent, view.backend_name(agent), place.workspace):
             return None
         try:
-            is_its_own = path.stat().st_mtime >= known.session.started
+            is_its_own = view.turn.corrected(path.stat().st_mtime) >= known.session.started
         except OSError:
             return None
         return place.holds(path) if is_its_own else None

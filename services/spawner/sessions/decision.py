@@ -113,16 +113,12 @@ def decide(
     if rules.once and not refused and not isinstance(known.phase, RefusedToResume):
         yield from _end_for_good(known, died=died)
         return
-    set_back_s = max((death - now for death in known.deaths), default=0.0)
-    clock_was_set_back = set_back_s > 0
-    if clock_was_set_back:  # all move together: deaths that were hours apart must not become a burst
-        known = replace(known, deaths=tuple(death - set_back_s for death in known.deaths))
     if died or refused:
         blameless = refused or parked_until is not None
         known = after_death(known, rules, now, with_server=went_with_server(known, pane, server), blameless=blameless)
     if refused:
         known = replace(known.with_session(resumed=False, conversation=None), phase=RefusedToResume())
-    if died or refused or clock_was_set_back:
+    if died or refused:
         yield NoteDeath(known)
     yield from _restart(known, rules, now, parked_until)
 

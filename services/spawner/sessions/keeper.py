@@ -91,7 +91,7 @@ class SessionKeeper:
         self._stagger = Stagger()
         self._recent_starts = RecentStarts()
         self._dead_since: dict[str, float] = {}
-        """When the program of a spawn was first seen to have ended."""
+        """When the program of a spawn was first seen to have ended, by the steady clock."""
 
     # --- keeping what is wanted ---
 
@@ -229,12 +229,13 @@ class SessionKeeper:
         """When the next start is allowed, if not now: many starts are spread out, and only a few are in one turn."""
         if view.starts >= STARTS_IN_A_TURN:
             return view.turn.now
-        settings = view.fleet.declared.start
+        settings, now = view.fleet.declared.start, view.turn.steady
         self._stagger.give_back(settings, self._recent_starts.count_light())
-        due = self._stagger.due(settings, view.now)
-        if due <= view.now:
+        wait_s = self._stagger.due(settings, now) - now
+        if wait_s <= 0:
             return None
-        return view.time(min(due, view.now + LOOKED_AT_EVERY_S) if self._recent_starts.are_watched else due)
+        wait_s = min(wait_s, LOOKED_AT_EVERY_S) if self._recent_starts.are_watched else wait_s
+        return view.turn.now + timedelta(seconds=wait_s)
 
     def is_ready(self, view: SpawnerView, pane: Pane, backend: Backend) -> bool:
         """Whether the agent shows its input box."""
@@ -265,7 +266,7 @@ class SessionKeeper:
             )
         except ValueError as error:
             raise CannotStart(f"agent {launch.agent!r} can't be started as it is declared: {error}") from error
-        self._stagger.started(view.fleet.declared.start, view.now)
+        self._stagger.started(view.fleet.declared.start, view.turn.steady)
         self._recent_starts.started(pane.pid)
         view.starts += 1
         view.panes[launch.agent] = pane
@@ -332,9 +333,9 @@ class SessionKeeper:
 
     def _must_stay(self, view: SpawnerView, pane: Pane) -> bool:
         """Whether a dead pane is left for a moment."""
-        since = self._dead_since.setdefault(pane.spawn or "", view.now)
+        since = self._dead_since.setdefault(pane.spawn or "", view.turn.steady)
         stays_s = DEAD_PANE_STAYS_S if pane.dead_status is not None else EXIT_STATUS_WITHIN_S
-        if view.now < since + stays_s:
+        if view.turn.steady < since + stays_s:
             view.turn.look_again_at(view.turn.now + timedelta(seconds=stays_s))
             return True
         return False

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from shared.contract.states import Desired
 from shared.runtime.memory import MemoryTable
+from shared.runtime.moments import Moment
 
 
 class Origin(StrEnum):
@@ -28,7 +29,7 @@ class SessionFacts:
 
     spawn: str | None = None
     origin: Origin = Origin.STARTED
-    started: float = 0.0
+    started: Moment = 0.0
     backend: str = ""
     workspace: str = ""
     conversation: str | None = None
@@ -121,9 +122,9 @@ class AgentMemory:
     session: SessionFacts = field(default_factory=SessionFacts)
     spawns: int = 0
     """How many sessions there were; the id of the next one follows from it."""
-    deaths: tuple[float, ...] = ()
+    deaths: tuple[Moment, ...] = ()
     """When it died, as far as that counts in its restart limits."""
-    server_ended: float = 0.0
+    server_ended: Moment = 0.0
     """When a tmux server last ended under it."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """How the newest start differs from the fleet file, on request."""
@@ -185,5 +186,5 @@ class AgentMemory:
 AGENTS = MemoryTable("agent:", AgentMemory)
 SEED = MemoryTable("seed", str)
 """What the spawn ids of this journal are made of."""
-FLEET_RESTARTS = MemoryTable("restarts", list[float])
+FLEET_RESTARTS = MemoryTable("restarts", list[Moment])
 """When agents of this fleet were restarted."""

@@ -41,7 +41,6 @@ def worth_remembering(policy: RestartPolicy, deaths: Sequence[float]) -> list[fl
 
 def fleet_restart(policy: FleetRestarts, agents: int, restarts: Sequence[float], now: float) -> RestartAt | GiveUp:
     """When the limits of the fleet allow one more restart, after those at these times (epoch seconds)."""
-    restarts = sorted(each for each in restarts if each <= now)  # later ones: the clock was set back since
     allowed = policy.sustained or max(FEWEST_RESTARTS, RESTARTS_PER_AGENT * agents)
     if within(restarts, now, policy.sustained_s) >= allowed:
         return GiveUp(f"the fleet restarted {allowed} times within {policy.sustained_s:g} s; more are not allowed")
@@ -61,7 +60,7 @@ def within(times: Sequence[float], end: float, window_s: float) -> int:
 
 
 class Stagger:
-    """Says when the next agent may start. A clock that is set back delays no start."""
+    """Says when the next agent may start. All times are those of one clock that nobody sets."""
 
     def __init__(self) -> None:
         self._full_at = 0.0

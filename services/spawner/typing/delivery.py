@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from shared.fleet.backend import Backend
 from shared.runtime.memory import MemoryTable
+from shared.runtime.moments import Moment
 from shared.screen import ScreenReading, holds, shows_placeholder
 
 Confirmed = Literal["transcript", "screen", "none"]
@@ -62,20 +63,20 @@ class Delivery:
 
     id: str
     spawn: str
-    since: float
+    since: Moment
     """When the stage began."""
     stage: DeliveryStage = DeliveryStage.WAITING
     clears: int = 0
-    cleared_at: float = 0.0
+    cleared_at: Moment = 0.0
     cleared: str = ""
     """When the box was last cleared, and what was in it."""
     pastes: int = 0
     presses: int = 0
     leaves: int = 0
-    left_at: float = 0.0
+    left_at: Moment = 0.0
     """When a key was last pressed to leave a menu."""
     draft: str = ""
-    drafted_at: float = 0.0
+    drafted_at: Moment = 0.0
     """A person's draft in the box, and since when it has not changed."""
     answered: bool = False
     """Whether a menu was answered and the agent goes on by that: then the text is not needed."""
@@ -317,9 +318,8 @@ def _submitted(delivery: Delivery, seen: DeliveryInput) -> Step[Delivery]:
 
 
 def _waited_s(delivery: Delivery, seen: DeliveryInput) -> float:
-    """How long the stage lasts. After the clock was set back nobody knows: then it counts as over."""
-    waited_s = seen.now - delivery.since
-    return waited_s if waited_s >= 0 else float("inf")
+    """How long the stage lasts."""
+    return seen.now - delivery.since
 
 
 def _look_soon(waited_s: float) -> float:

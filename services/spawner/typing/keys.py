@@ -26,6 +26,7 @@ from shared.errors import MusterError
 from shared.fleet import Backend
 from shared.fleet.backend import Dialog
 from shared.runtime.memory import MemoryTable
+from shared.runtime.moments import Moment
 from shared.runtime.turn import PendingCommand
 from shared.screen import ScreenReading, read_screen
 from shared.screen.signs import fingerprint
@@ -53,7 +54,7 @@ class KeyPress:
     id: str
     spawn: str
     what: Purpose
-    since: float
+    since: Moment
     pressed: bool = False
     presses: int = 0
     seen: str = ""

@@ -129,7 +129,7 @@ class TextDelivery:
             if_idle=text.if_idle,
             leaves_menu=text.leaves_menu,
             press_once=text.as_command,
-            wrote_at=float(pane.activity),
+            wrote_at=view.turn.corrected(pane.activity),
             recorded=search.conversation is not None if search.readable else None,
             ours=self._reached.get(agent) == delivery,
         )

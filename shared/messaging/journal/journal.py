@@ -89,6 +89,20 @@ class Transaction:
         """Store a command to another service."""
         insert_requests(self._connection, [request], owner)
 
+    def move_times(self, by: float, begins: float, now: float) -> None:
+        """Move this service's times after the clock was set, but for those that were stamped since: `begins` to `now`.
+
+        How long a command waits, what is pruned and what is sent again are measured by them.
+        """
+        for query in (
+            "UPDATE event SET at = at + ?1 WHERE source = ?2 AND at NOT BETWEEN ?3 AND ?4",
+            "UPDATE request SET asked = asked + ?1, expires = expires + ?1, answered = answered + ?1"
+            " WHERE owner = ?2 AND asked NOT BETWEEN ?3 AND ?4",
+            "UPDATE source SET listened = listened + ?1"
+            " WHERE name = ?2 AND listened > 0 AND listened NOT BETWEEN ?3 AND ?4",
+        ):
+            self._connection.execute(query, (by, self._service, begins, now))
+
     def defer(self, request_id: str, payload: bytes, expires: float) -> None:
         """Store the reply that says what an open request waits for, and when it expires."""
         self._connection.execute(

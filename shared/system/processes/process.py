@@ -5,7 +5,6 @@ that belongs to another user, are empty; nothing here raises for them.
 """
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from typing import NamedTuple, TypeVar
 
 import psutil
 
+from shared.system.clock import CLOCK_HISTORY
+
 STAT_BYTES = 4096
 CHILDREN_BYTES = 1 << 20
 GONE = b"ZX"
@@ -23,13 +24,13 @@ GONE = b"ZX"
 
 @dataclass(frozen=True)
 class Process:
-    """A process as it was listed. `pid` and `started` together identify it."""
+    """A process as it was listed. `pid` and `ticks` identify it; without these, `pid` and `started` do."""
 
     pid: int
     parent: int
     name: str
     started: float
-    """Seconds since 1970."""
+    """Seconds since 1970, by the clock as it was then. The kernel's own value is up to a second off."""
     ticks: int | None = None
     """When it started, in Linux's own unit (field 22 of its `stat`): exact, and some agents store it."""
 
@@ -44,7 +45,9 @@ def all_processes() -> Iterator[Process]:
 def is_there(process: Process) -> bool:
     """Whether it still runs, though maybe another program."""
     now = process_of(process.pid)
-    return now is not None and (now.ticks, now.started) == (process.ticks, process.started)
+    if now is None or now.ticks is not None:
+        return now is not None and now.ticks == process.ticks  # whatever was done to the clock meanwhile
+    return now.started == process.started
 
 
 def process_of(pid: int) -> Process | None:
@@ -69,7 +72,8 @@ def _by_stat(pid: int) -> Process | None:
         name = head.partition(b" (")[2].decode("utf-8", "replace")
         state, parent, *more = rest.split(None, 20)
         ticks = int(more[17])
-        return None if state in GONE else Process(pid, int(parent), name, _boot() + ticks / _per_second(), ticks)
+        started = round(CLOCK_HISTORY.known.shown_at(ticks / _per_second()), 2)
+        return None if state in GONE else Process(pid, int(parent), name, started, ticks)
     except (ValueError, IndexError):
         return None
 
@@ -88,18 +92,6 @@ def children_of(pid: int) -> list[int] | None:
     except OSError:
         return None
     return [int(word) for word in found.split()]
-
-
-@cache
-def _boot() -> float:
-    """When the machine started, by the current clock: the kernel's own value is up to a second off.
-
-    Read once, so that a process keeps its start time though the clock may be adjusted.
-    """
-    try:
-        return round(time.time() - time.clock_gettime(time.CLOCK_BOOTTIME), 2)
-    except (OSError, AttributeError):
-        return psutil.boot_time()
 
 
 @cache

@@ -116,7 +116,7 @@ def journal_of(path: Path) -> dict[str, list[tuple[Any, ...]]]:
         found = {
             "event": rows("SELECT source, seq, topic, payload FROM event WHERE source = 'monitor' ORDER BY seq"),
             "cursor": rows("SELECT reader, source, epoch, seq FROM cursor ORDER BY source"),
-            "memory": rows("SELECT owner, key, value FROM memory ORDER BY key"),
+            "memory": rows("SELECT owner, key, value FROM memory WHERE key != 'clock' ORDER BY key"),
             "request": rows("SELECT owner, id, verb, agent, answer, waits FROM request ORDER BY owner, id"),
         }
     return json.loads(json.dumps(found).replace(epoch, "e"))  # type: ignore[no-any-return]

@@ -129,13 +129,6 @@ def test_an_agent_that_lost_its_stamp_is_asked_for_again_after_a_while(host: Hos
     assert not host.memory
 
 
-def test_after_the_clock_was_set_back_an_adoption_is_asked_for_at_once(host: Host) -> None:
-    host.turn(foreign("work"))
-    host.answer("ok")
-    host.later(-3600)
-    assert host.turn(foreign("work")) == ["work"]
-
-
 def test_an_agent_whose_adoption_expired_is_asked_for_again_under_its_name(host: Host) -> None:
     host.turn(foreign("work"))
     host.answer("expired")

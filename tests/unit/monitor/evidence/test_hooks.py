@@ -165,9 +165,9 @@ def test_another_conversation_of_the_same_program_counts() -> None:
     assert take(known, begun, 101.0, pid=8) == known, "an agent may run another of its kind"
 
 
-def test_only_what_was_told_before_a_correction_is_forgotten() -> None:
+def test_only_the_part_that_was_corrected_is_forgotten() -> None:
     known = after(*ASKED, call("SubagentStart", **SUB))
-    left = known.after(102.0)
+    left = known.without([MAIN])
     assert (left.conversation, left.subagents, MAIN in left.parts) == ("s1", {"a1": WORKING}, False)
 
 

@@ -12,7 +12,6 @@ from tests.unit.monitor.samples import NOW, turn
         pytest.param(None, None, id="never prompted"),
         pytest.param(NOW - 10, NOW + 20, id="prompted just now"),
         pytest.param(NOW - 30, None, id="the gap is over"),
-        pytest.param(NOW + 3_600, None, id="the clock was set back"),
     ],
 )
 def test_the_last_prompt_keeps_the_account_waiting_for_the_gap(last: float | None, expected: float | None) -> None:

@@ -26,6 +26,7 @@ from shared.contract.events.activity import LimitHit, LimitLifted
 from shared.contract.states import Activity
 from shared.fleet import Agent
 from shared.fleet.policies import LimitPolicy
+from shared.runtime.moments import moved, mover
 from tests.unit.monitor.policies.samples import NOW, claim, kinds, observation, only, reply, verbs
 
 POLICY = LimitPolicy(slack_s=30, patience_s=100, gap_s=10)
@@ -317,14 +318,6 @@ def test_the_same_words_on_a_screen_that_is_read_again_are_the_same_limit() -> N
     assert kinds(decide(worked, later, left)) == ["limit_hit"]
 
 
-def test_a_clock_that_was_set_back_delays_nothing() -> None:
-    ahead = LimitMemory(over_at=NOW + 86_400)
-    assert kinds(decide(decide(ahead, limited(), POLICY).memory, limited(claim=claim(at=NOW - 2)), POLICY)) == []
-    assert kinds(decide(ahead, limited(claim=claim(at=NOW - 2)), POLICY)) == []
-    later = decide(ahead, observation(now=NOW), POLICY).memory
-    assert kinds(decide(later, limited(claim=claim(at=NOW + 10), now=NOW + 20), POLICY)) == ["limit_hit"]
-
-
 # --- another session ---
 
 
@@ -472,3 +465,17 @@ def _restarted(outcome: PolicyOutcome[LimitMemory]) -> LimitMemory:
 def test_an_agent_that_was_only_found_is_not_managed() -> None:
     assert not observation(declared=None).is_managed
     assert observation(declared=Agent()).is_managed
+
+
+# --- the clock is set ---
+
+
+@pytest.mark.parametrize("by", [-7200, 7200])
+def test_a_reset_is_by_the_clock_and_a_wait_by_the_time_that_passes(by: int) -> None:
+    held = hit().hold
+    after = moved(LimitMemory, hit(), mover(by)).hold
+    assert held is not None
+    assert (after.since, after.resets_at, after.resume_at) == (held.since + by, held.resets_at, held.resume_at)
+    unknown = hit(claim=claim(None))
+    assert unknown.hold is not None
+    assert moved(LimitMemory, unknown, mover(by)).hold.resume_at == unknown.hold.resume_at + by

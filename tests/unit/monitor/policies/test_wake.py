@@ -14,6 +14,7 @@ from services.monitor.policies.wake import RETRY_S, WakeMemory, decide, due_at
 from shared.contract.events.activity import AgentWoken
 from shared.contract.states import Activity
 from shared.fleet.policies import Wake
+from shared.runtime.moments import moved, mover
 from tests.unit.monitor.policies.samples import NOW, kinds, observation, only, reply, verbs
 
 EVERY = Wake(every_s=100, text="look")
@@ -80,3 +81,10 @@ def test_cron_is_local_time_over_the_change_of_clocks() -> None:
 @settings(max_examples=50)
 def test_a_schedule_always_goes_on(last: int, cron: str) -> None:
     assert due_at(WakeMemory(last=last), Wake(cron=cron), BERLIN) > last
+
+
+@pytest.mark.parametrize("by", [-7200, 7200])
+def test_an_interval_goes_by_the_time_that_passes_and_cron_by_the_clock(by: int) -> None:
+    assert moved(WakeMemory, BEGUN, mover(by)) == replace(BEGUN, last=BEGUN.last + by)
+    cron = step(WakeMemory(), idle(0), Wake(cron="0 9 * * *")).memory
+    assert moved(WakeMemory, cron, mover(by)) == cron

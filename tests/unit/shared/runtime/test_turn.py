@@ -205,13 +205,13 @@ def test_a_turn_that_fails_leaves_no_trace_and_comes_again(rig: Rig, trouble: Ca
     rig.service.does = [half, tells]
     rig.run(command())
     assert rig.journal.last_seq() == 0
-    assert rig.journal.memory() == {}
+    assert rig.journal.memory().keys() == {"clock"}
     assert [topic for topic in rig.topics()[before:] if "/service/" not in topic] == []
     assert [each.id for each in rig.journal.requests.open()] == ["c1"]
     rig.recover()
     rig.run()
     assert rig.codes() == {"c1": "ok"}
-    assert (rig.journal.last_seq(), rig.journal.memory()) == (1, {"key": 1})
+    assert (rig.journal.last_seq(), rig.journal.memory()["key"]) == (1, 1)
 
 
 def test_a_failing_service_is_given_time(rig: Rig) -> None:

@@ -167,16 +167,6 @@ def test_what_was_given_up_stays_down(seen: Pane | None) -> None:
     assert actions(known, seen=seen, now=NOW + 1e6) == ([ClearDeadPane(DEAD)] if seen else [])
 
 
-def test_a_clock_that_was_set_back_does_not_keep_an_agent_down() -> None:
-    """The death in the future is remembered as one of now, else it would be one of now at every look."""
-    now = NOW - 3_600
-    noted, look_again = actions(ended(deaths=[NOW]), now=now)
-    assert noted == NoteDeath(ended(deaths=[now]))
-    assert look_again == LookAgain(now + 1)
-    assert isinstance(noted, NoteDeath)
-    assert actions(noted.known, now=now + 1) == [Start("its session had ended", attempt=1, replaces="s1")]
-
-
 # --- a task ---
 
 
@@ -265,16 +255,6 @@ def test_a_refusal_is_no_death_of_its_own() -> None:
     noted = actions(known, seen=DEAD)[1]
     assert isinstance(noted, NoteDeath)
     assert noted.known.deaths == (NOW - 3,)
-
-
-def test_deaths_hours_apart_are_no_burst_after_the_clock_was_set_back() -> None:
-    hour = 3600.0
-    known = replace(ALIVE, deaths=tuple(NOW - hours * hour for hours in (3, 2, 1)))
-    noted = actions(known, now=NOW - 2 * hour)[0]
-    assert isinstance(noted, NoteDeath)
-    assert len([death for death in noted.known.deaths if death > NOW - 2.5 * hour]) == 2, "the last one, and this one"
-    after = actions(noted.known, now=NOW - 2 * hour + 60)
-    assert [type(each) for each in after] == [Start]
 
 
 def test_an_agent_that_refuses_and_fails_at_once_is_given_up() -> None:

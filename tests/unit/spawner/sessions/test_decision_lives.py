@@ -1,7 +1,8 @@
-"""Whole lives of agents, with deaths, crashes of the spawner and clocks set back, as properties."""
+"""Whole lives of agents, with deaths, crashes of the spawner and jumps of the clock, as properties."""
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ from services.spawner.sessions.decision import (
 )
 from services.spawner.sessions.memory import AgentMemory, LostWithServer, Running
 from shared.fleet import RestartPolicy
+from shared.runtime.moments import moved, mover
 from shared.system.tmux import Pane
 from tests.unit.spawner.samples import remembered
 from tests.unit.spawner.sessions.test_decision import POLICY, RUNNING, pane
@@ -159,19 +161,21 @@ def test_a_task_has_one_session_whatever_happens(moments: list[tuple[str, float]
     assert len(life.starts) <= 1 or life.left_no_trace
 
 
-@given(policies, moments, st.floats(1, 100_000))
+@given(policies, moments, moments, st.integers(-900_000, 900_000))
 @settings(max_examples=200)
-def test_a_clock_that_is_set_back_delays_a_restart_by_the_longest_wait_at_most(
-    policy: RestartPolicy, moments: list[tuple[str, float]], back: float
+def test_an_agent_lives_the_same_life_whatever_is_done_to_the_clock(
+    policy: RestartPolicy, before: list[tuple[str, float]], after: list[tuple[str, float]], by: int
 ) -> None:
-    life = Life(policy)
-    life.now = 1e6
-    live(life, moments, crashes=False)
-    life.now -= back
-    life.look()
-    life.now += policy.longest_wait_s + 1e-3
-    life.look()
-    assert life.known.gave_up or life.pane is not None
+    lives = Life(policy), Life(policy)
+    for life, jump in zip(lives, (0, by), strict=True):
+        life.now = 1e6
+        live(life, [(what, float(int(number))) for what, number in before], crashes=False)
+        life.now += jump
+        life.known = moved(AgentMemory, life.known, mover(jump))
+        live(life, [(what, float(int(number))) for what, number in after], crashes=False)
+    calm, jumped = lives
+    assert (len(jumped.starts), jumped.gave_up, jumped.deaths) == (len(calm.starts), calm.gave_up, calm.deaths)
+    assert [death - by for death in jumped.known.deaths] == pytest.approx(calm.known.deaths, abs=1e-6)
 
 
 def test_an_agent_that_lives_long_between_its_deaths_is_never_given_up() -> None:

@@ -178,12 +178,6 @@ def test_past_the_sustained_rate_it_is_given_up(agents: int, sustained: int, all
     assert verdict == GiveUp(f"the fleet restarted {allowed} times within 3600 s; more are not allowed")
 
 
-def test_a_clock_that_was_set_back_keeps_no_agent_down() -> None:
-    policy = FleetRestarts(burst=2, burst_s=10)
-    assert fleet_restart(policy, 1, [7_200.0, 7_201.0], 100.0) == RestartAt(100.0, 0)
-    assert fleet_restart(policy, 1, [7_200.0, 7_201.0, 99.0, 98.0], 100.0) == RestartAt(108.0, 0)
-
-
 @given(fleet_policies, st.integers(0, 3), st.lists(st.floats(0, 20), max_size=60))
 def test_the_fleet_never_restarts_more_than_allowed(policy: FleetRestarts, agents: int, gaps: list[float]) -> None:
     allowed = policy.sustained or 100
