@@ -8,7 +8,7 @@ from typing import ClassVar
 from registry import BadRegistry, RegistryFile
 from services.spawner.commands.replies import defer, spawn_of
 from services.spawner.commands.sessions import SessionCommands, is_about_sessions, no_such_agent
-from services.spawner.commands.stopping import STOP_PROGRESS
+from services.spawner.commands.stops import STOP_PROGRESS
 from services.spawner.commands.wishes import OUTDATED, outdated
 from services.spawner.sessions.conversations import note_identified
 from services.spawner.sessions.displacement import follow_moved_panes

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from services.cli import supervision
-from services.spawner.commands.stopping import ENDED_IN_A_TURN
+from services.spawner.commands.stops import ENDED_IN_A_TURN
 from shared.client.processes import down_lock
 from shared.messaging.journal import Journal
 from shared.system.lock import hold

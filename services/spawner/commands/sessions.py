@@ -8,7 +8,7 @@ from typing import Any
 
 from services.spawner.commands.adoption import Adoption
 from services.spawner.commands.replies import ANSWERED_WITHIN_S, Overtaken, Refusal, by, defer, spawn_of
-from services.spawner.commands.stopping import Stops
+from services.spawner.commands.stops import Stops
 from services.spawner.sessions.decision import after_death
 from services.spawner.sessions.keeper import SessionKeeper, StartReport
 from services.spawner.sessions.launch import LaunchOverrides, ResumeTarget, can_resume

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 
-from services.spawner.commands.stopping import ENDED_IN_A_TURN
+from services.spawner.commands.stops import ENDED_IN_A_TURN
 from shared.client.processes import down_lock
 from shared.contract.commands import Spawn, SpawnAll, StopAll
 from shared.contract.events.lifecycle import AgentStopped
