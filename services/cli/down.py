@@ -13,6 +13,7 @@ from shared.contract.commands import StopAll
 from shared.contract.states import Status
 from shared.errors import MusterError
 from shared.fleet import Fleet
+from shared.messaging.journal import why_not_writable
 from shared.system.tmux import Pane, Tmux
 
 RECORDED_WITHIN_S = 3.0
@@ -35,18 +36,38 @@ def run(options: argparse.Namespace) -> int:
 
 def bring_down(fleet: Fleet, *, agents: bool) -> list[str]:
     """End the processes, with `agents` the agents too; returns what was ended."""
-    running = sessions(fleet)
+    running, unwritable = sessions(fleet), ""
     if agents and (running or is_up(fleet)):
-        if not is_up(fleet):
-            say("starting the services, for only the spawner ends sessions")
-            bring_up(fleet)
-        say(ask(fleet, StopAll(for_now=True, by="muster down")).said)
-        _wait_until_recorded(fleet, {pane.spawn for pane in _panes(fleet)})
+        if unwritable := why_not_writable(fleet.journal):
+            say(f"{unwritable}; no service can take a command until then, so the sessions are ended without them")
+        else:
+            _have_agents_ended(fleet)
     ended = supervision.stop(fleet)
+    if agents and unwritable:
+        _kill_sessions(fleet)
     say(f"down: {', '.join(ended)}" if ended else "nothing was running")
     if running and not agents:
         say(f"agents go on in tmux: {', '.join(running)} (end them with: muster down --agents)")
     return ended
+
+
+def _have_agents_ended(fleet: Fleet) -> None:
+    if not is_up(fleet):
+        say("starting the services, for only the spawner ends sessions")
+        bring_up(fleet)
+    say(ask(fleet, StopAll(for_now=True, by="muster down")).said)
+    _wait_until_recorded(fleet, {pane.spawn for pane in _panes(fleet)})
+
+
+def _kill_sessions(fleet: Fleet) -> None:
+    """End the sessions that Muster started, when no service runs that would start them again."""
+    tmux = Tmux(fleet.declared.tmux.socket)
+    try:
+        for pane in tmux.look():
+            if pane.fleet == fleet.stamp and not pane.pane_only:
+                tmux.kill(pane.target, spawn=pane.spawn)
+    finally:
+        tmux.close()
 
 
 def sessions(fleet: Fleet) -> list[str]:
