@@ -26,7 +26,7 @@ def build(context: ServiceContext) -> Spawner:
     settings = fleet.declared.logs
     logs = LogKeeper(tmux, fleet.logs, max_bytes=int(settings.max_mb * 1_000_000), keep=settings.keep)
     records = ConversationRecords()
-    keeper = SessionKeeper(tmux, logs.path_for, records.conversation, log=context.log)
+    keeper = SessionKeeper(tmux, logs.pipe_for, records.conversation, log=context.log)
     commands = SessionCommands(tmux, keeper, records.purge)
     typing_queue = TypingQueue(TextDelivery(tmux, records), KeyPresses(tmux))
     registry = RegistryFile(fleet.registry)

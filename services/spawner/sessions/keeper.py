@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 from services.spawner.sessions.decision import (
@@ -49,7 +49,7 @@ from shared.fleet import AgentKind, Backend
 from shared.screen import read_screen, read_signs, unstyle
 from shared.system.files import make_directory, write
 from shared.system.log import Log
-from shared.system.tmux import Pane, Tmux
+from shared.system.tmux import LogPipe, Pane, Tmux
 
 STARTS_IN_A_TURN = 10
 """More wait for the next turn, which follows at once: what was started is published first, and the broker is heard."""
@@ -77,7 +77,7 @@ class SessionKeeper:
     def __init__(
         self,
         tmux: Tmux,
-        log_of: Callable[[str], Path],
+        log_of: Callable[[str], LogPipe],
         last_conversation: Callable[[SpawnerView, str, AgentMemory], str | None],
         own: Mapping[str, str] | None = None,
         log: Log | None = None,
