@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import PurePath
 from typing import Any
 
+from services.spawner.sessions.conversations import ConversationRecords
 from services.spawner.sessions.decision import (
     ClaimSession,
     ClearDeadPane,
@@ -78,14 +79,14 @@ class SessionKeeper:
         self,
         tmux: Tmux,
         log_of: Callable[[str], LogPipe],
-        last_conversation: Callable[[SpawnerView, str, AgentMemory], str | None],
+        records: ConversationRecords,
         own: Mapping[str, str] | None = None,
         log: Log | None = None,
     ) -> None:
         self._tmux = tmux
         self._log = log
         self._log_of = log_of
-        self._last_conversation = last_conversation
+        self._records = records
         self._own = dict(os.environ if own is None else own)  # a copy: the real one decodes each value on each read
         self._stagger = Stagger()
         self._dead_since: dict[str, float] = {}
@@ -202,13 +203,15 @@ class SessionKeeper:
         name = self.next_backend(view, agent, known)
         if name not in view.fleet.backends or known.session.backend not in ("", name):
             return None  # another program's conversation
-        if (conversation := self._last_conversation(view, agent, known)) is not None:
+        if (conversation := self._records.conversation(view, agent, known)) is not None:
             return ResumeTarget(conversation)
         if known.session.conversation is not None:
             return None  # it was never begun, or is gone
         workspace = workspace_of(view.fleet, agent, LaunchOverrides(**known.overrides))
         if view.shares_workspace(agent, name, workspace):
             return None  # the newest conversation there may be another agent's
+        if self._records.is_silent(view, agent):
+            return None
         newest = ResumeTarget()
         return newest if can_resume(view.fleet.backends[name], newest) else None
 

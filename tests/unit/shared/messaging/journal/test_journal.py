@@ -682,9 +682,9 @@ def test_a_journal_of_another_version_is_named_to_readers_and_writers(opened: Op
     journal.close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
-    for kind in (lambda: Journal(path, "spawner"), lambda: JournalReader(path)):
+    for kind in (Journal, JournalReader):
         with pytest.raises(MusterError, match=f"is of {said} of Muster"):
-            kind()
+            kind(path, "spawner")
 
 
 def test_why_nothing_can_be_stored_is_a_sentence(opened: Open) -> None:
