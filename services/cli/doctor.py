@@ -23,7 +23,7 @@ from shared.fleet import Fleet, find_fleet_file, load_fleet
 from shared.fleet import launch_needs as needs
 from shared.messaging.broker import find_program
 from shared.messaging.journal import JournalUnavailable, why_not_writable
-from shared.messaging.journal.reading import OtherVersion, ReadOnlyDatabase
+from shared.messaging.journal.read_access import OtherVersion, ReadOnlyDatabase
 from shared.runtime.bootstrap import endpoints_of
 from shared.system.tmux import Tmux
 from shared.system.tmux.server import tmux_version

@@ -120,10 +120,10 @@ def _go_on(fleet: Fleet) -> int:
         return 0
     say("comparing until Ctrl-C; `muster up` does this in the background, with all the rest")
     supervision.make_home(fleet)
-    _become(supervision.foreground(fleet, RECONCILER))
+    become(supervision.foreground(fleet, RECONCILER))
 
 
-def _become(argv: Sequence[str]) -> NoReturn:
+def become(argv: Sequence[str]) -> NoReturn:
     """Replace this process by a program, under the same pid."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -6,7 +6,7 @@ carried out, and a cursor moves in the same transaction as what its service did.
 
 from shared.messaging.journal.database import JournalLost
 from shared.messaging.journal.journal import Effect, Journal, JournalEntry, JournalReader, Transaction
-from shared.messaging.journal.reading import JournalUnavailable, why_not_writable
+from shared.messaging.journal.read_access import JournalUnavailable, why_not_writable
 from shared.messaging.journal.requests import Request
 
 __all__ = [

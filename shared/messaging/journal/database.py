@@ -16,7 +16,7 @@ from pathlib import Path
 
 from shared.contract.ids import new_id
 from shared.errors import MusterError
-from shared.messaging.journal.reading import (
+from shared.messaging.journal.read_access import (
     SCHEMA_VERSION,
     JournalUnavailable,
     OtherVersion,

@@ -10,7 +10,7 @@ from typing import Any
 
 from shared.contract.ids import Epoch
 from shared.messaging.journal.database import Database
-from shared.messaging.journal.reading import ReadOnlyDatabase
+from shared.messaging.journal.read_access import ReadOnlyDatabase
 from shared.messaging.journal.requests import Request, Requests, insert_requests
 
 ENTRIES_PER_PAGE = 1_000

@@ -61,7 +61,7 @@ class World:
         monkeypatch.setattr(supervision, "pids", lambda _: self.pids)
         monkeypatch.setattr(supervision, "run_once", self._run)
         monkeypatch.setattr("services.cli.request.ask", self._ask)
-        monkeypatch.setattr(reconcile, "_become", self._become)
+        monkeypatch.setattr(reconcile, "become", self._become)
 
     def _run(self, _: Fleet, *words: str) -> subprocess.CompletedProcess[str]:
         self.children.append(words)
