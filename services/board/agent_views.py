@@ -28,7 +28,7 @@ from shared.contract.topics import (
 )
 from shared.errors import MusterError
 from shared.fleet import Fleet
-from shared.messaging.journal import Journal, JournalEntry
+from shared.messaging.journal import JournalEntry, JournalReader
 from shared.runtime.memory import Memory
 
 TIMELINE = (AGENT_LIFECYCLE, AGENT_DRIFT, AGENT_ACTIVITY, CARD_COMMENT)
@@ -70,7 +70,7 @@ class AgentViews:
         return None
 
     def _comments(self, fleet: Fleet, agent: str) -> list[dict[str, Any]]:
-        with closing(Journal(fleet.journal, "board")) as journal:
+        with closing(JournalReader(fleet.journal, "board")) as journal:
             found = Memory(journal.memory_under(COMMENTS.key(agent))).find(COMMENTS, agent)
         return [comment_document(agent, each) for each in found.comments] if found is not None else []
 
@@ -79,7 +79,7 @@ class AgentViews:
         loop = loop_of(fleet, agent)
         rows = (*TIMELINE, LOOP_EVENT) if loop is not None else TIMELINE
         topics = [row.name(fleet.space, **{row.ids[0]: str(loop) if row is LOOP_EVENT else agent}) for row in rows]
-        with closing(Journal(fleet.journal, "board")) as journal:
+        with closing(JournalReader(fleet.journal, "board")) as journal:
             entries = journal.newest_on(topics, MOST_ENTRIES, SCANNED_PER_SERVICE)
         # A comment on an event that is in the timeline itself would be the same line again.
         told = frozenset(row.family for row in rows if row is not CARD_COMMENT)

@@ -20,6 +20,7 @@ from shared.contract.commands import Comment
 from shared.contract.topics import first_fault
 from shared.errors import MusterError
 from shared.fleet import Fleet
+from shared.messaging.journal import why_not_writable
 from shared.system.files import write
 
 BOARD = "board"
@@ -60,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _enter(fleet: Fleet, options: argparse.Namespace) -> int:
     """Make a link, print it, and open it where there is a browser."""
+    _must_be_writable(fleet)
     link = _link_soon(fleet, acts=options.act)
     if link is None:
         raise MusterError(_why_not(fleet))
@@ -88,6 +90,12 @@ def _link_soon(fleet: Fleet, *, acts: bool) -> str | None:
     return link
 
 
+def _must_be_writable(fleet: Fleet) -> None:
+    """A link and its end are files, which the page's server reads."""
+    if why := why_not_writable(fleet.journal):
+        raise MusterError(why)
+
+
 def has_display() -> bool:
     """Whether a browser that is started here is seen by who started it."""
     if "SSH_CONNECTION" in os.environ or "SSH_TTY" in os.environ:
@@ -109,6 +117,7 @@ def _why_not(fleet: Fleet) -> str:
 
 
 def _revoke(fleet: Fleet, options: argparse.Namespace) -> int:
+    _must_be_writable(fleet)
     ended = BoardAccess(fleet.home).revoke()
     if options.json:
         print(json.dumps({"sessions": ended.sessions, "links": ended.links}))

@@ -1,14 +1,15 @@
 """`muster doctor`: every check says what it found and, where something is wrong, how to mend it."""
 
 import argparse
+import errno
 import json
 import os
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from shared.errors import MusterError
 from shared.fleet import Fleet, find_fleet_file, load_fleet
 from shared.fleet import launch_needs as needs
 from shared.messaging.broker import find_program
+from shared.messaging.journal import JournalUnavailable, why_not_writable
+from shared.messaging.journal.read_access import OtherVersion, ReadOnlyDatabase
 from shared.runtime.bootstrap import endpoints_of
 from shared.system.tmux import Tmux
 from shared.system.tmux.server import tmux_version
@@ -172,6 +175,12 @@ def _files(fleet: Fleet) -> Iterator[Finding]:
     if not fleet.home.exists():
         yield Finding("files", True, f"{fleet.home} is made by the first `muster up`")
         return
+    if why := why_not_writable(fleet.journal):
+        found, _, _ = why.partition("; ")
+        disk = f"`findmnt -T {fleet.home}` names its disk, `dmesg` what befell it; mount -o remount,rw when it is sound"
+        rights = f"as its owner or root: chmod -R u+rwX {fleet.home}, or chown -R it to the user who runs the services"
+        yield Finding("files", False, found, disk if os.strerror(errno.EROFS) in found else rights)
+        return
     private = [fleet.home, fleet.home / "credentials", fleet.journal, fleet.registry]
     loose = [str(path) for path in private if path.exists() and _is_open_to_others(path)]
     mend = f"chmod go-rwx {' '.join(loose)}" if loose else ""
@@ -198,16 +207,20 @@ def _journal(fleet: Fleet) -> Iterator[Finding]:
     if not fleet.journal.exists():
         yield Finding("journal", True, "none yet")
         return
+    anew = "the services begin a new one at once" if supervision.SUPERVISOR in supervision.pids(fleet) else "muster up"
+    mend = f"mv {fleet.journal} {fleet.journal}.bad, then {anew}; who was stopped is read from {fleet.registry.name}"
     try:
-        connection = sqlite3.connect(f"{fleet.journal.as_uri()}?mode=ro", uri=True)
-        (verdict,) = connection.execute("PRAGMA quick_check").fetchone()
-        (waiting,) = connection.execute("SELECT coalesce(sum(seq - published), 0) FROM source").fetchone()
-        connection.close()
-    except sqlite3.Error as error:
-        yield Finding("journal", False, f"{fleet.journal}: {error}", "move it away; a new one is made")
-        return
-    found = f"{verdict}, {waiting} events not yet published"
-    yield Finding("journal", verdict == "ok", found, "" if verdict == "ok" else "move it away; a new one is made")
+        with closing(ReadOnlyDatabase(fleet.journal)) as database, database.reading() as connection:
+            (verdict,) = connection.execute("PRAGMA quick_check").fetchone()
+            (waiting,) = connection.execute("SELECT coalesce(sum(seq - published), 0) FROM source").fetchone()
+    except OtherVersion as error:
+        found, _, mend = str(error).partition("; ")
+        yield Finding("journal", False, found, mend)
+    except JournalUnavailable as error:
+        yield Finding("journal", False, str(error), mend if error.is_damage else "")
+    else:
+        found = f"{verdict}, {waiting} events not yet published"
+        yield Finding("journal", verdict == "ok", found, "" if verdict == "ok" else mend)
 
 
 def _bus_and_services(fleet: Fleet) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from registry import BadRegistry, RegistryFile
 from services.cli import exit_codes, supervision
@@ -21,6 +21,7 @@ from shared.contract.commands import StopAll
 from shared.contract.states import Status
 from shared.errors import MusterError
 from shared.fleet import Fleet
+from shared.messaging.journal import why_not_writable
 from shared.system.lock import AlreadyRunning, hold
 from shared.system.tmux import Pane, Tmux
 
@@ -58,19 +59,35 @@ def bring_down(fleet: Fleet, *, agents: bool) -> list[str]:
     if not fleet.home.exists():  # it was never up
         say("nothing was running")
         return []
-    with _alone(fleet):
+    unwritable = why_not_writable(fleet.journal)
+    with nullcontext() if unwritable else _alone(fleet):
         running = sessions(fleet)
         left_alone: set[str] | None = None
-        if agents and is_up(fleet):
+        if agents and unwritable:
+            say(f"{unwritable}; no service can take a command until then, so the sessions are ended without them")
+        elif agents and is_up(fleet):
             left_alone = _end_by_spawner(fleet)
         ended = supervision.stop(fleet)
         say(f"down: {', '.join(ended)}" if ended else "nothing was running" + (" but agents" if running else ""))
-        if agents:
+        if agents and unwritable:
+            _kill_sessions(fleet)
+        elif agents:
             _end_what_is_left(fleet, left_alone)
-        elif running and not agents:
+        elif running:
             say(f"agents go on in tmux: {_named(running)} (end them with: muster down --agents)")
         _end_unused_keeper(fleet)
         return ended
+
+
+def _kill_sessions(fleet: Fleet) -> None:
+    """End the sessions that Muster started, when no service runs that would start them again."""
+    tmux = Tmux(fleet.declared.tmux.socket)
+    try:
+        for pane in tmux.look():
+            if pane.fleet == fleet.stamp and not pane.pane_only:
+                tmux.kill(pane.target, spawn=pane.spawn)
+    finally:
+        tmux.close()
 
 
 def sessions(fleet: Fleet) -> list[str]:

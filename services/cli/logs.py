@@ -77,9 +77,9 @@ class OutputLog:
 def logs(fleet: Fleet) -> list[OutputLog]:
     found = []
     for path in sorted(fleet.logs.glob("*.log")):
-        status = path.stat()
-        older = sum(part.suffix[1:].isdigit() for part in path.parent.glob(f"{path.name}.*"))
-        found.append(OutputLog(path.stem, str(path), status.st_size, status.st_mtime, older))
+        if (status := _status(path)) is not None:  # else it is just being rotated
+            older = len(older_parts(path))
+            found.append(OutputLog(path.stem, str(path), status.st_size, status.st_mtime, older))
     return found
 
 
@@ -149,17 +149,14 @@ def readable(path: Path, lines: int, *, follow: bool) -> Iterator[str]:
 class LogTail:
     """The bytes of a log, each once, even if the file is rotated, emptied or not there yet.
 
-    A log is rotated in two ways: copied to `.1` and emptied, or renamed to `.1` and made anew. Older parts move to `.2`
-    and on.
+    At a rotation, older parts move from `.1` to `.2` and on, the file to `.1`, and a new one is made. What was removed
+    before it could be read is left out.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._older = self._parts()[:1]
         self._file: BinaryIO | None = None
         self._at = 0
-        self._unclear_parts: list[tuple[int, int]] = []
-        """The older parts at a look that could not tell whether the file is to be emptied, or was and grew again."""
 
     def close(self) -> None:
         if self._file is not None:
@@ -168,49 +165,46 @@ class LogTail:
     def last(self, size: int) -> bytes:
         """The end of the log, from the older part and the newer one; `read` continues behind it."""
         now = self.read(skip_to=size)
-        older = _from(numbered(self._path, 1), 0) if len(now) < size else b""
+        older = _from(numbered(self._path, 1)) if len(now) < size else b""
         return older[-(size - len(now)) :] + now if older else now
 
     def read(self, *, skip_to: int | None = None) -> bytes:
         """What was appended since; only the last `skip_to` bytes of it when that is given."""
         if self._file is None:
-            try:
-                self._file, self._at = self._path.open("rb"), 0
-            except FileNotFoundError:
-                return b""
-        # In this order: a file is emptied after it was copied, so if it is seen emptied, the copy is seen, too.
-        is_shorter = self._file.seek(0, os.SEEK_END) < self._at
-        parts, here = self._parts(), _identity(self._path)
-        if here and here[0] != os.fstat(self._file.fileno()).st_ino:
-            rest = self._take(self._file, skip_to)
-            self._file.close()
-            self._file, self._at, self._older = self._path.open("rb"), 0, parts[:1]
-            return rest + self._take(self._file, skip_to)
-        is_moved = bool(parts) and parts[:1] != self._older
-        if is_moved and not is_shorter and self._unclear_parts != parts:
-            self._unclear_parts = parts  # the next look knows
+            self._file = _opened(self._path)
+        if self._file is None:
             return b""
-        rest = self._left_behind(parts) if is_moved else b""
-        if is_moved or is_shorter:
-            self._at, self._older, self._unclear_parts = 0, parts[:1], []
-        return rest + self._take(self._file, skip_to)
+        taken = self._take(self._file, skip_to)
+        while (following := self._following(self._file)) is not None:
+            taken += self._take(self._file, skip_to)  # to its end: it is not written any more
+            self._file.close()
+            self._file, self._at = following, 0
+            taken += self._take(self._file, skip_to)
+        return taken
 
-    def _parts(self) -> list[tuple[int, int]]:
-        """Which files are the older parts now, the newest first."""
-        found: list[tuple[int, int]] = []
-        while part := _identity(numbered(self._path, len(found) + 1)):
-            found.append(part)
-        return found
-
-    def _left_behind(self, parts: list[tuple[int, int]]) -> bytes:
-        """What the file held behind our place, and the parts that came after it."""
-        news = parts.index(self._older[0]) if self._older and self._older[0] in parts else len(parts)
-        places = [self._at, *[0] * news]
-        return b"".join(_from(numbered(self._path, n), places[news - n]) for n in range(news, 0, -1))
+    def _following(self, file: BinaryIO) -> BinaryIO | None:
+        """The part that was begun after this one; None if this is the newest, or a rotation is under way."""
+        ours = os.fstat(file.fileno())
+        if _is(self._path, ours):
+            return None
+        numbers = [int(part.suffix[1:]) for part in older_parts(self._path)]
+        # Upwards, as parts move: none is passed by unseen.
+        number = next((n for n in range(1, max(numbers, default=0) + 2) if _is(numbered(self._path, n), ours)), None)
+        if number is None:  # it was removed, by its writer or by a person
+            newer = [n for n in numbers if (found := _status(numbered(self._path, n))) and _is_later(found, ours)]
+            return _opened(numbered(self._path, max(newer)) if newer else self._path)
+        following = _opened(numbered(self._path, number - 1) if number > 1 else self._path)
+        if following is not None and not _is(numbered(self._path, number), ours):
+            following.close()  # all have moved meanwhile
+            return None
+        return following
 
     def _take(self, file: BinaryIO, skip_to: int | None) -> bytes:
+        end = file.seek(0, os.SEEK_END)
+        if end < self._at:
+            self._at = 0  # it was emptied
         if skip_to is not None:
-            self._at = max(self._at, file.seek(0, os.SEEK_END) - skip_to)
+            self._at = max(self._at, end - skip_to)
         file.seek(self._at)
         taken = file.read()
         self._at += len(taken)
@@ -221,19 +215,35 @@ def numbered(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}.{number}")
 
 
-def _from(path: Path, place: int) -> bytes:
+def older_parts(path: Path) -> list[Path]:
+    return [part for part in path.parent.glob(f"{path.name}.*") if part.suffix[1:].isdigit()]
+
+
+def _opened(path: Path) -> BinaryIO | None:
     try:
-        with path.open("rb") as file:
-            file.seek(place)
-            return file.read()
+        return path.open("rb")
+    except FileNotFoundError:
+        return None
+
+
+def _from(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
     except FileNotFoundError:
         return b""
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file it is. An inode number alone may be given to another file later."""
+def _status(path: Path) -> os.stat_result | None:
     try:
-        status = path.stat()
+        return path.stat()
     except FileNotFoundError:
         return None
-    return status.st_ino, status.st_mtime_ns
+
+
+def _is(path: Path, ours: os.stat_result) -> bool:
+    found = _status(path)
+    return found is not None and os.path.samestat(found, ours)
+
+
+def _is_later(found: os.stat_result, ours: os.stat_result) -> bool:
+    return found.st_mtime_ns >= ours.st_mtime_ns

@@ -6,20 +6,21 @@ other. With `--dry-run` it writes nothing.
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from services.cli import exit_codes, supervision
 from services.cli.fleet_option import open_fleet, say
 from services.cli.request import add_wait, answer_to
-from services.cli.supervisor_process import become
 from services.cli.tables import table
 from services.cli.words import Paint, plain
 from shared.contract.commands import Reconcile
 from shared.contract.topics import AGENT_DRIFT, MalformedDocument
 from shared.errors import MusterError
 from shared.fleet import Fleet
+from shared.messaging.journal import why_not_writable
 from shared.runtime.bootstrap import EXIT_BUSY
 
 RECONCILER = "reconciler"
@@ -82,7 +83,8 @@ def _state(drift: Document) -> str:
 
 
 def _look(fleet: Fleet, *, dry_run: bool, wait_s: float) -> Document:
-    if not _runs(fleet):
+    # A service that can't store a question can't answer it; a look that writes nothing needs no service.
+    if not _runs(fleet) or (dry_run and why_not_writable(fleet.journal)):
         if not dry_run:
             supervision.make_home(fleet)
         child = supervision.run_once(fleet, RECONCILER, "--dry-run" if dry_run else "--once")
@@ -119,3 +121,10 @@ def _go_on(fleet: Fleet) -> int:
     say("comparing until Ctrl-C; `muster up` does this in the background, with all the rest")
     supervision.make_home(fleet)
     become(supervision.foreground(fleet, RECONCILER))
+
+
+def become(argv: Sequence[str]) -> NoReturn:
+    """Replace this process by a program, under the same pid."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(argv[0], list(argv))  # noqa: S606

@@ -1,10 +1,12 @@
-"""`python -m services.cli.supervisor_process LOCK CONFIG`: takes the supervisor's lock and becomes supervisord."""
+"""`python -m services.cli.supervisor_process LOCK CONFIG`: takes the supervisor's lock and runs supervisord."""
 
+import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+
+from supervisor import loggers, supervisord
 
 from shared.system.lock import AlreadyRunning, hold
 
@@ -14,20 +16,29 @@ EXIT_BUSY = 75
 def main() -> int:
     lock, configuration = Path(sys.argv[1]), sys.argv[2]
     try:
-        held = hold(lock, "supervisor")
+        hold(lock, "supervisor")
     except AlreadyRunning as error:
         print(f"muster: {error}", file=sys.stderr)
         return EXIT_BUSY
-    held.survive_exec()
     os.umask(0o077)
-    become([sys.executable, "-m", "supervisor.supervisord", "-n", "-c", configuration])
+    _log_as_far_as_possible()
+    supervisord.main(["-n", "-c", configuration])
+    return 0
 
 
-def become(argv: Sequence[str]) -> NoReturn:
-    """Replace this process by a program, under the same pid."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os.execv(argv[0], list(argv))  # noqa: S606
+def _log_as_far_as_possible() -> None:
+    """supervisord tells of a log that it can't write, and ends when that can't be written either: all on one disk."""
+    roll_over: Callable[[loggers.RotatingFileHandler], None] = loggers.RotatingFileHandler.doRollover
+
+    def try_to_roll_over(handler: loggers.RotatingFileHandler) -> None:
+        try:
+            roll_over(handler)
+        except (OSError, ValueError):  # ValueError: it was closed, and could not be opened again
+            with contextlib.suppress(OSError):
+                handler.reopen()
+
+    loggers.Handler.handleError = lambda _: None
+    loggers.RotatingFileHandler.doRollover = try_to_roll_over
 
 
 if __name__ == "__main__":

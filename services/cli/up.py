@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from services.cli import exit_codes, supervision
 from services.cli.fleet_option import is_up, open_fleet, say
@@ -15,6 +16,7 @@ from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.fleet.schema import render, schema
 from shared.messaging.broker import find_program
+from shared.messaging.journal import JournalReader, JournalUnavailable, why_not_writable
 from shared.runtime.bootstrap import endpoints_of
 from shared.system.files import write
 
@@ -28,6 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     fleet = open_fleet(options)
+    _must_be_storable(fleet)
     _wait_for_down(fleet)
     if is_up(fleet):
         if new := switched_on_since(fleet):
@@ -53,6 +56,15 @@ def run(options: argparse.Namespace) -> int:
         json.dump(supervision.pids(fleet), sys.stdout)
         print()
     return 0
+
+
+def _must_be_storable(fleet: Fleet) -> None:
+    """Raise a sentence where every service would end at once: before anything is started, or ended for that."""
+    if why := why_not_writable(fleet.journal):
+        raise MusterError(f"{why}; `muster status` and `muster down` work without that")
+    if fleet.journal.exists():
+        with suppress(JournalUnavailable):  # damaged: it is set aside
+            JournalReader(fleet.journal).close()  # of another version: that is raised
 
 
 def _wait_for_down(fleet: Fleet) -> None:

@@ -29,8 +29,8 @@ def build(context: ServiceContext, kind: type[Kind]) -> Kind:
     settings = fleet.declared.logs
     logs = LogKeeper(tmux, fleet.logs, max_bytes=int(settings.max_mb * 1_000_000), keep=settings.keep)
     records = ConversationRecords()
-    keeper = SessionKeeper(tmux, logs.path_for, records.conversation, log=context.log)
-    commands = SessionCommands(tmux, keeper, records.purge)
+    keeper = SessionKeeper(tmux, logs.pipe_for, records, log=context.log)
+    commands = SessionCommands(tmux, keeper, records.purge, records.is_silent)
     typing_queue = TypingQueue(TextDelivery(tmux, records), KeyPresses(tmux))
     registry = RegistryFile(fleet.registry)
     return kind(context.fleet_file, tmux, keeper, commands, typing_queue, logs, registry, context.log)

@@ -62,6 +62,24 @@ class TranscriptFormat:
     """
 
 
+SILENT_AT_MOST_BYTES = 1_000_000
+"""What programs write of their own accord into a conversation is far less."""
+
+
+def is_silent(reader: TranscriptFormat, path: Path, conversation: str | None) -> bool:
+    """Whether nothing was said in a conversation, so that its program would not resume it.
+
+    False where that can't be told. Reads no further than to the first thing that was said.
+    """
+    try:
+        if path.suffix != ".db" and path.stat().st_size > SILENT_AT_MOST_BYTES:
+            return False
+    except OSError:
+        return False
+    # A failed note may be about lines that can't be read.
+    return not any(each.who is not Speaker.NOTE or each.failed for each in reader.entries(path, conversation))
+
+
 def same_prompt(sent: str, recorded: str) -> bool:
     """Whether a recorded prompt is the one that was sent. Agents trim it, and some replace tabs by spaces."""
     return sent.split() == recorded.split()

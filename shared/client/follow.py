@@ -15,7 +15,7 @@ from shared.contract.events.board import CardObserved
 from shared.contract.topics import CARD_STATE, COMMAND, REPLY, STATES, MalformedDocument, Topic, locate
 from shared.fleet import Fleet
 from shared.messaging.inbox import Connected, Disconnected, Inbox, MessageArrived
-from shared.messaging.journal import Journal
+from shared.messaging.journal import JournalReader
 from shared.runtime.bootstrap import connect
 
 JOURNAL_READ_EVERY_S = 0.5
@@ -76,27 +76,23 @@ class Follower:
 
     def begin(self, since: float | None) -> Iterator[FollowedDocument]:
         """The past events since a time; all others of the journal count as shown."""
-        with self._journal() as journal:
-            for entry in journal.entries_since(since, MOST_PAST_EVENTS) if journal and since is not None else ():
+        for journal in self._journals():
+            for entry in journal.entries_since(since, MOST_PAST_EVENTS) if since is not None else ():
                 yield from self._event(entry.topic, entry.payload)
-            for source in journal.sources() if journal else ():
+            for source in journal.sources():
                 self.cursors.setdefault(self._key(source, journal.epoch), journal.newest(source))
 
     def read_journal(self) -> Iterator[FollowedDocument]:
-        with self._journal() as journal:
-            for source in journal.sources() if journal else ():
+        for journal in self._journals():
+            for source in journal.sources():
                 for entry in journal.entries(source, self.cursors.get(self._key(source, journal.epoch), 0)):
                     yield from self._event(entry.topic, entry.payload)
 
-    @contextlib.contextmanager
-    def _journal(self) -> Iterator[Any]:
-        """The journal, or None while there is none: a follower makes no journal."""
-        journal = Journal(self.fleet.journal, "cli") if self.fleet.journal.exists() else None
-        try:
-            yield journal
-        finally:
-            if journal is not None:
-                journal.close()
+    def _journals(self) -> Iterator[JournalReader]:
+        """The journal, if there is one."""
+        if self.fleet.journal.exists():
+            with contextlib.closing(JournalReader(self.fleet.journal)) as journal:
+                yield journal
 
     def _key(self, source: str, epoch: str) -> tuple[str, str]:
         return (f"/{self.fleet.space.host}/{source}", epoch)

@@ -19,8 +19,7 @@ from shared.contract.topics import AGENT_STATE, SERVICE_STATE
 from shared.errors import MusterError
 from shared.fleet import Fleet, find_fleet_file
 from shared.messaging.inbox import Connected, Disconnected, Inbox, Item, LookRequest, MessageArrived
-from shared.messaging.journal import Journal
-from shared.messaging.journal.memory import file_has_field
+from shared.messaging.journal import JournalReader, why_not_writable
 from shared.runtime.bootstrap import connect
 from shared.system.files import FileSignature, signature_of
 
@@ -124,7 +123,7 @@ class SnapshotReader:
 
     def take(self, bus: PresenceReport | None = None) -> Snapshot:
         self._refresh_fleet()
-        faults = [self._fault] if self._fault else []
+        faults = [each for each in (self._fault, why_not_writable(self.fleet.journal)) if each]
         source, records, history = RecordSource.REGISTRY, dict[str, AgentRecord](), dict[str, EndedSession]()
         try:
             records = dict(self._registry.records())
@@ -156,19 +155,23 @@ class SnapshotReader:
         if stamps == self._journal_stamps:
             return self._is_outdated
         try:
-            self._is_outdated = journal.exists() and file_has_field(journal, *OUTDATED_ROWS)
+            self._is_outdated = journal.exists() and self._has_outdated_rows()
             self._journal_stamps = stamps
         except MusterError as fault:
             faults.append(str(fault))
             return False
         return self._is_outdated
 
+    def _has_outdated_rows(self) -> bool:
+        with closing(JournalReader(self.fleet.journal)) as journal:
+            return journal.memory_has_field(*OUTDATED_ROWS)
+
     def _from_journal(self, faults: list[str]) -> tuple[RecordSource, dict[str, AgentRecord]]:
         """The last good records, as the registrar remembers them."""
         if not self.fleet.journal.exists():
             return RecordSource.NOTHING, {}
         try:
-            with closing(Journal(self.fleet.journal, "cli")) as journal:
+            with closing(JournalReader(self.fleet.journal)) as journal:
                 return RecordSource.JOURNAL, records_in(journal.memory(REGISTRAR))
         except MusterError as fault:
             faults.append(str(fault))

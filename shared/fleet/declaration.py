@@ -96,7 +96,7 @@ class LogSettings(Section):
     """The files in which the agents' output is kept."""
 
     max_mb: float = Field(default=10.0, gt=0, le=100_000)
-    """A log that grew past this is set aside as `<agent>.log.1`."""
+    """A log is set aside as `<agent>.log.1` before it is larger than this."""
     keep: int = Field(default=5, ge=0, le=1000)
     """How many of those are kept."""
 

@@ -29,7 +29,7 @@ from shared.messaging.inbox import (
     QuitSignal,
 )
 from shared.messaging.intake import MessageIntake
-from shared.messaging.journal import Journal, JournalLost
+from shared.messaging.journal import Journal, JournalLost, why_not_writable
 from shared.messaging.outbox import RESENT_BEFORE_LOSS_S, Outbox
 from shared.messaging.presence import OwnPresence
 from shared.messaging.silence import PROBED_EVERY_S
@@ -299,12 +299,16 @@ class ServiceLoop:
             self._journal.prune(time.time() - EVENTS_KEPT_S)
 
     def _heartbeat(self, now: float) -> None:
-        """Publish this service's state. Uses no disk: a full one may be the news."""
+        """Publish this service's state. Writes to no disk: a full or read-only one may be the news."""
         self._intake.presence_is_wrong = False
         self._next_heartbeat = now + (PROBED_EVERY_S if self._outbox.waits_for_subscribers else HEARTBEAT_S)
         if not self._presence.connection:
             return
-        trouble = "; ".join(filter(None, (self._intake.other_fleet, *self._troubles.values())))
+        troubles = dict.fromkeys((self._intake.other_fleet, *self._troubles.values()))
+        trouble = "; ".join(filter(None, troubles))
+        unwritable = why_not_writable(self._journal.database.path)
+        if unwritable not in trouble:  # before anything had to be written
+            trouble = "; ".join(filter(None, (unwritable, trouble)))
         self._presence.publish(
             Presence.DEGRADED if trouble else Presence.ONLINE,
             self._outbox.last,

@@ -41,7 +41,8 @@ class LockHandle:
         os.set_inheritable(self.descriptor, True)
 
     def release(self) -> None:
-        os.ftruncate(self.descriptor, 0)
+        with contextlib.suppress(OSError):  # on a disk that became read-only the pid stays: only the lock counts
+            os.ftruncate(self.descriptor, 0)
         os.close(self.descriptor)
 
     def __enter__(self) -> Self:

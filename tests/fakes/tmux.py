@@ -8,6 +8,7 @@ from shared.errors import MusterError
 from shared.screen import unstyle
 from shared.system.tmux import (
     AlreadyStamped,
+    LogPipe,
     NoSession,
     NotTyped,
     Pane,
@@ -34,7 +35,7 @@ class FakeTmux(Tmux):
         """Raised instead of every answer, while it is set."""
         self.captured: list[list[str]] = []
         self.typed: list[tuple[str, str | Sequence[str]]] = []
-        self.pipes: list[tuple[str, Path]] = []
+        self.pipes: list[tuple[str, LogPipe]] = []
         self.expected: set[str] = set()
         self._made = 0
 
@@ -96,7 +97,7 @@ class FakeTmux(Tmux):
         width: int = 200,
         height: int = 50,
         unset: Sequence[str] = (),
-        log: Path | None = None,
+        log: LogPipe | None = None,
     ) -> Pane:
         self._answer()
         if not cwd.is_dir():
@@ -172,7 +173,7 @@ class FakeTmux(Tmux):
         self._must_be_typed_into(pane_id, spawn)
         self.typed.append((pane_id, list(keys)))
 
-    def pipe(self, pane_id: str, log: Path) -> bool:
+    def pipe(self, pane_id: str, log: LogPipe) -> bool:
         pane = self._find(pane_id)
         if pane is None or pane.dead:
             return False

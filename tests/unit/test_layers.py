@@ -46,7 +46,7 @@ STARTS_PROGRAMS = (
 )
 """The modules that may import `subprocess`."""
 
-BECOMES_A_PROGRAM = ("services.broker.__main__", "services.cli.supervisor_process", "services.cli.bootstrap")
+BECOMES_A_PROGRAM = ("services.broker.__main__", "services.cli.reconcile", "services.cli.bootstrap")
 """The modules that may replace their process by another program."""
 
 IMPURE_IMPORTS = {

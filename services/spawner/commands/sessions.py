@@ -42,11 +42,16 @@ class SessionCommands:
     """Spawn, stop, restart, resume, delete, forget, adopt."""
 
     def __init__(
-        self, tmux: Tmux, keeper: SessionKeeper, purge: Callable[[SpawnerView, str, str], Path | None]
+        self,
+        tmux: Tmux,
+        keeper: SessionKeeper,
+        purge: Callable[[SpawnerView, str, str], Path | None],
+        is_silent: Callable[[SpawnerView, str], bool],
     ) -> None:
         self._tmux = tmux
         self._keeper = keeper
         self._purge = purge
+        self._is_silent = is_silent
         self._adoption = Adoption(tmux, keeper)
         self.waiting: set[str] = set()
         """Requests that wait for an account. Other commands for their agents may be carried out meanwhile."""
@@ -163,6 +168,8 @@ class SessionCommands:
         name = self._keeper.next_backend(view, agent, known)
         last = known.session.conversation if known.session.backend in ("", name) else None
         wanted = ResumeTarget(command.conversation or last)
+        if command.conversation is None and self._is_silent(view, agent):
+            raise Refusal(f"nothing was said in {agent}'s conversation yet, so there is nothing to take up; spawn it")
         if name not in view.fleet.backends or not can_resume(view.fleet.backends[name], wanted):
             raise Refusal(f"the backend {name!r} has no way to take up a conversation")
         launch = self._keeper.plan(view, agent, spawn, LaunchOverrides(**known.overrides), wanted)

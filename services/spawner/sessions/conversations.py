@@ -12,7 +12,7 @@ from typing import Any
 
 from services.spawner.sessions.memory import AgentMemory
 from services.spawner.view import SpawnerView
-from shared.agents.transcript import READERS, TranscriptFormat, same_prompt
+from shared.agents.transcript import READERS, TranscriptFormat, is_silent, same_prompt
 from shared.contract.events.drift import Identified
 from shared.contract.ids import is_conversation
 from shared.errors import MusterError
@@ -87,12 +87,12 @@ class ConversationRecords:
         return RecordSearch(readable=True, conversation=conversation if found else None)
 
     def conversation(self, view: SpawnerView, agent: str, known: AgentMemory) -> str | None:
-        """The agent's last conversation, if it still exists; None when that can't be told."""
+        """The agent's last conversation, if it still exists and is not silent; None when that can't be told."""
         place = self._place(view, agent)
         if place is None:
             return known.session.conversation
-        if place.own() is not None:
-            return place.conversation
+        if (own := place.own()) is not None:
+            return None if is_silent(place.reader, own, place.conversation) else place.conversation
         path = place.newest()
         if path is None or view.shares_workspace(agent, view.backend_name(agent), place.workspace):
             return None
@@ -100,7 +100,21 @@ class ConversationRecords:
             is_its_own = view.turn.corrected(path.stat().st_mtime) >= known.session.started
         except OSError:
             return None
-        return place.holds(path) if is_its_own else None
+        found = place.holds(path) if is_its_own else None
+        return None if found is not None and is_silent(place.reader, path, found) else found
+
+    def is_silent(self, view: SpawnerView, agent: str) -> bool:
+        """Whether nothing was said yet in the agent's conversation, or in the newest one if its own is not known.
+
+        False where that can't be told.
+        """
+        place = self._place(view, agent)
+        if place is None:
+            return False
+        path = place.own() if place.conversation else place.newest()
+        if path is None:
+            return False
+        return is_silent(place.reader, path, place.conversation or place.holds(path))
 
     def purge(self, view: SpawnerView, agent: str, conversation: str) -> Path | None:
         """Remove the file of one conversation, if it is in a file of its own."""

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
+from services.spawner.sessions.conversations import ConversationRecords
 from services.spawner.sessions.decision import (
     ClaimSession,
     ClearDeadPane,
@@ -50,7 +51,7 @@ from shared.fleet import AgentKind, Backend
 from shared.screen import read_screen, read_signs, unstyle
 from shared.system.files import make_directory, write
 from shared.system.log import Log
-from shared.system.tmux import Pane, Tmux
+from shared.system.tmux import LogPipe, Pane, Tmux
 
 STARTS_IN_A_TURN = 10
 """More wait for the next turn, which follows at once: what was started is published first, and the broker is heard."""
@@ -78,15 +79,15 @@ class SessionKeeper:
     def __init__(
         self,
         tmux: Tmux,
-        log_of: Callable[[str], Path],
-        last_conversation: Callable[[SpawnerView, str, AgentMemory], str | None],
+        log_of: Callable[[str], LogPipe],
+        records: ConversationRecords,
         own: Mapping[str, str] | None = None,
         log: Log | None = None,
     ) -> None:
         self._tmux = tmux
         self._log = log
         self._log_of = log_of
-        self._last_conversation = last_conversation
+        self._records = records
         self._own = dict(os.environ if own is None else own)  # a copy: the real one decodes each value on each read
         self._stagger = Stagger()
         self._recent_starts = RecentStarts()
@@ -204,13 +205,15 @@ class SessionKeeper:
         name = self.next_backend(view, agent, known)
         if name not in view.fleet.backends or known.session.backend not in ("", name):
             return None  # another program's conversation
-        if (conversation := self._last_conversation(view, agent, known)) is not None:
+        if (conversation := self._records.conversation(view, agent, known)) is not None:
             return ResumeTarget(conversation)
         if known.session.conversation is not None:
             return None  # it was never begun, or is gone
         workspace = workspace_of(view.fleet, agent, LaunchOverrides(**known.overrides))
         if view.shares_workspace(agent, name, workspace):
             return None  # the newest conversation there may be another agent's
+        if self._records.is_silent(view, agent):
+            return None
         newest = ResumeTarget()
         return newest if can_resume(view.fleet.backends[name], newest) else None
 

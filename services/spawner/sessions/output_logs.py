@@ -1,23 +1,26 @@
 """The agents' output logs. tmux pipes what a program writes to a file, and a pipe can silently stop.
 
-Each log is compared with the activity of its pane. `decide` (pure) says what to do; `LogKeeper` does it. Logs of agents
-that are gone stay: people read them after a death.
+The writer of a log keeps its size, also while no service runs (`shared/system/tmux/log_pipe.py`). Here each log is
+compared with the activity of its pane: `decide` (pure) says what to do, and `LogKeeper` does it. Logs of agents that
+are gone stay: people read them after a death.
 """
 
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 import psutil
 
 from shared.errors import MusterError
 from shared.system.files import make_directory
-from shared.system.tmux import Pane, Tmux
+from shared.system.tmux import LogPipe, Pane, Tmux
+from shared.system.tmux.log_pipe import is_writer_of
 
 MAX_BYTES, KEEP = 10_000_000, 3
 LOG_GROWS_WITHIN_S = 5.0
@@ -26,13 +29,16 @@ FIRST_RETRY_AFTER_S, LONGEST_RETRY_AFTER_S = 5.0, 600.0
 STEADY_AFTER_S = 60.0
 """A log that grows for so long after a repair counts as repaired."""
 ROOM_BYTES = 1_000_000
-WRITER_STOPS_WITHIN_S = 0.5
+TRIMMED_EVERY_S = 25.0
+RENAMED_WITHIN_LOOKS, RENAMED_WITHIN_S = 5, 0.02
+"""At a rotation, there is no file of this name for some 0.3 ms."""
 
 
 class LogAction(StrEnum):
-    ROTATE = "rotate"
     PIPE = "pipe"
-    """tmux has no pipe for the pane: it was never made, or `cat` ended, as it does when the disk is full."""
+    """tmux has no pipe for the pane: it was never made, or its writer ended, as it does when the disk is full."""
+    REPLACE = "replace"
+    """The log is larger than its writer would let it become: it is none of ours, or of other settings."""
     REPAIR = "repair"
     """There is a pipe, but what the program writes does not arrive."""
     WAIT_FOR_ROOM = "wait for room"
@@ -80,7 +86,7 @@ def decide(
     elif memory.ahead is not None and now >= memory.ahead + LOG_GROWS_WITHIN_S:
         wanted = LogAction.REPAIR
     elif seen.size > max_bytes:
-        wanted = LogAction.ROTATE
+        wanted = LogAction.REPLACE
     else:
         return None, memory
     if not seen.room:
@@ -111,22 +117,24 @@ class LogKeeper:
         self._max_bytes = max_bytes
         self._keep = keep
         self._memories: dict[str, LogMemory] = {}
+        self._trimmed = 0.0
 
-    def path_for(self, agent: str) -> Path:
-        """The log of an agent. It is created here with its mode, since tmux would let others read it.
+    def pipe_for(self, agent: str) -> LogPipe:
+        """The log of an agent, for tmux. Its file is created here, readable by its owner alone.
 
         Never raises: an agent runs without a log too, and `tend` says what is wrong.
         """
         path = log_of(self._directory, agent)
         with suppress(OSError, MusterError):
             self._make(path)
-        return path
+        return LogPipe(path, self._max_bytes, self._keep)
 
     def tend(self, panes: Iterable[Pane], now: float) -> list[str]:
-        """Repair and rotate the logs of these panes; returns sentences for people."""
+        """Repair the logs of these panes, and keep all others within their bounds; returns sentences for people."""
         living = {pane.agent: pane for pane in panes if pane.agent and not pane.dead}
         self._memories = {agent: kept for agent, kept in self._memories.items() if agent in living}
-        return [said for agent, pane in living.items() if (said := self._tend(agent, pane, now))]
+        repaired = [said for agent, pane in living.items() if (said := self._tend(agent, pane, now))]
+        return [*repaired, *self._trim_all(living, now)]
 
     def _tend(self, agent: str, pane: Pane, now: float) -> str | None:
         path = log_of(self._directory, agent)
@@ -138,11 +146,13 @@ class LogKeeper:
                 case None:
                     return None
                 case LogAction.WAIT_FOR_ROOM:
-                    return f"{agent}: its output is not logged: the disk of {path} is full; free some space"
-                case LogAction.ROTATE:
-                    said = self._rotate(pane, path)
-                    self._memories[agent] = replace(memory, size=0, tries=0)
-                    return said and f"{agent}: {said}"
+                    return (
+                        f"{agent}: its output is not logged: {path} can't be written or its disk is full; see to that"
+                    )
+                case LogAction.REPLACE:
+                    self._pipe(pane, path)
+                    said = f"its log {path} was larger than it may be, and has a new writer; a line may be missing"
+                    return _rarely(memory, agent, said)
                 case LogAction.PIPE:
                     return _rarely(memory, agent, self._pipe(pane, path))
                 case LogAction.REPAIR:
@@ -156,11 +166,9 @@ class LogKeeper:
             return _rarely(memory, agent, f"its log {path} can't be kept: {error}")
 
     def _look(self, pane: Pane, path: Path) -> LogObservation:
-        try:
-            status = path.stat()
-        except FileNotFoundError:
+        if (status := _status(path)) is None:
             return LogObservation(pane.piped, pane.activity, None)
-        room = pane.piped or shutil.disk_usage(path.parent).free > ROOM_BYTES
+        room = pane.piped or (shutil.disk_usage(path.parent).free > ROOM_BYTES and _is_writable(path))
         return LogObservation(pane.piped, pane.activity, status.st_size, status.st_mtime, room)
 
     def _make(self, path: Path) -> None:
@@ -173,7 +181,7 @@ class LogKeeper:
 
     def _pipe(self, pane: Pane, path: Path) -> str:
         self._make(path)
-        self._tmux.pipe(pane.pane_id, path)
+        self._tmux.pipe(pane.pane_id, LogPipe(path, self._max_bytes, self._keep))
         return f"its output went to no log; from now on it is appended to {path}"
 
     def _repair(self, pane: Pane, path: Path) -> str:
@@ -185,37 +193,62 @@ class LogKeeper:
         self._pipe(pane, path)
         return f"its log {path} did not grow while it wrote to its screen; the pipe to it was made anew"
 
-    # --- rotation ---
+    # --- old parts ---
 
-    def _rotate(self, pane: Pane, path: Path) -> str | None:
-        """Copy the log to `.1`, older parts one further, and truncate it, while its writer is suspended.
+    def _trim_all(self, panes: Mapping[str, Pane], now: float) -> Iterator[str]:
+        """Remove or cut what is more than may be kept: of an agent that is gone, by older settings or writers.
 
-        A rename and a new pipe would be simpler, but tmux drops what waits in the old pipe: of a program that wrote 500
-        lines a second, one in six such rotations lost some.
+        A log that is written is left to its writer.
         """
-        suspended = writers(self._tmux, path)
-        if not suspended:
-            self._make_way(path)
-            path.rename(numbered(path, 1)) if self._keep else path.unlink()
-            self._pipe(pane, path)
-            return f"its log {path} was rotated by a new pipe, as its writer was not to be seen; a line may be missing"
-        copy = numbered(path, 0)
-        with _suspended(suspended):
-            try:
-                os.close(os.open(copy, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
-                shutil.copyfile(path, copy)
-                self._make_way(path)
-                copy.rename(numbered(path, 1)) if self._keep else None
-            finally:
-                copy.unlink(missing_ok=True)
-            os.truncate(path, 0)  # last: after a crash before this, the lines are there twice and not lost
-        return None
+        if self._trimmed <= now < self._trimmed + TRIMMED_EVERY_S:
+            return
+        self._trimmed = now
+        with suppress(OSError), os.scandir(self._directory) as found:
+            for entry in found:
+                agent, dot, part = entry.name.partition(".log")
+                number = int(part[1:]) if part[1:].isdigit() else 0
+                if not dot or (part and not number) or (not number and agent in panes):
+                    continue
+                try:
+                    if number > self._keep:
+                        Path(entry.path).unlink()
+                    elif (size := entry.stat().st_size) > self._max_bytes:
+                        keep_end(Path(entry.path), self._max_bytes)
+                        yield f"{agent}: the oldest {size - self._max_bytes:,} bytes of {entry.path} were dropped"
+                except FileNotFoundError:
+                    continue  # its writer has just renamed it
+                except OSError as error:
+                    yield f"{agent}: {entry.path} can't be made smaller: {error}"
 
-    def _make_way(self, path: Path) -> None:
-        for number in range(self._keep, 0, -1):
-            with suppress(FileNotFoundError):
-                old = numbered(path, number)
-                old.rename(numbered(path, number + 1)) if number < self._keep else old.unlink()
+
+def keep_end(path: Path, size: int) -> None:
+    """Cut a file that nobody writes to its last bytes."""
+    copy = path.with_name(f".{path.name}.cut")
+    try:
+        with path.open("rb") as whole, open(copy, "wb", opener=partial(os.open, mode=0o600)) as end:
+            whole.seek(-size, os.SEEK_END)
+            shutil.copyfileobj(whole, end)
+            if os.path.samestat(path.stat(), os.fstat(whole.fileno())):  # else its writer has just renamed it
+                copy.replace(path)
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Its status; None if there is no such file, also after the moment in which its writer renames it."""
+    for _ in range(RENAMED_WITHIN_LOOKS):
+        with suppress(FileNotFoundError):
+            return path.stat()
+        time.sleep(RENAMED_WITHIN_S / RENAMED_WITHIN_LOOKS)
+    return None
+
+
+def _is_writable(path: Path) -> bool:
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
 
 
 def log_of(directory: Path, agent: str) -> Path:
@@ -232,36 +265,13 @@ def is_logged(tmux: Tmux, path: Path) -> bool:
 def writers(tmux: Tmux, path: Path) -> list[psutil.Process]:
     """The processes that append to this file for tmux; none where they can't be seen."""
     server = psutil.Process(int(tmux.ask(("display-message", "-p", "#{pid}"))[0].text))
-    return [child for child in server.children() if _writes(child, path)]
-
-
-def numbered(path: Path, number: int) -> Path:
-    """An older part of a log; 1 is the newest."""
-    return path.with_name(f"{path.name}.{number}")
+    return [each for child in server.children() if _writes(child, path) for each in (child, *child.children())]
 
 
 def _writes(process: psutil.Process, path: Path) -> bool:
-    with suppress(psutil.Error, OSError):
-        return process.name() == "cat" and any(path.samefile(file.path) for file in process.open_files())
+    with suppress(psutil.Error):
+        return is_writer_of(path, process.cmdline())
     return False
-
-
-@contextmanager
-def _suspended(processes: list[psutil.Process]) -> Iterator[None]:
-    """Suspend these processes for the block: tmux buffers what they would write."""
-    try:
-        for process in processes:
-            process.suspend()
-        until = time.monotonic() + WRITER_STOPS_WITHIN_S
-        while any(process.status() != psutil.STATUS_STOPPED for process in processes):
-            if time.monotonic() > until:
-                raise MusterError("its writer does not stop, as if the disk did not answer; it is tried again later")
-            time.sleep(0.001)
-        yield
-    finally:
-        for process in processes:
-            with suppress(psutil.NoSuchProcess):
-                process.resume()
 
 
 def _rarely(memory: LogMemory, agent: str, said: str) -> str | None:

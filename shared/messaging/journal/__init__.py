@@ -4,8 +4,9 @@ A broker's acknowledgement is not durability. An event is in the journal before 
 carried out, and a cursor moves in the same transaction as what its service did.
 """
 
-from shared.messaging.journal.database import JournalLost, JournalUnavailable
-from shared.messaging.journal.journal import Effect, Journal, JournalEntry, Transaction
+from shared.messaging.journal.database import JournalLost
+from shared.messaging.journal.journal import Effect, Journal, JournalEntry, JournalReader, Transaction
+from shared.messaging.journal.read_access import JournalUnavailable, why_not_writable
 from shared.messaging.journal.requests import AnsweredRequest, Request
 
 __all__ = [
@@ -14,7 +15,9 @@ __all__ = [
     "Journal",
     "JournalEntry",
     "JournalLost",
+    "JournalReader",
     "JournalUnavailable",
     "Request",
     "Transaction",
+    "why_not_writable",
 ]

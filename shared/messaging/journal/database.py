@@ -15,7 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from shared.contract.ids import new_id
-from shared.errors import MusterError, Retryable
+from shared.errors import MusterError
+from shared.messaging.journal.read_access import (
+    SCHEMA_VERSION,
+    JournalUnavailable,
+    OtherVersion,
+    ReadOnlyDatabase,
+    is_damage,
+    side_file,
+)
 
 BUSY_MS = 5_000
 
@@ -82,12 +90,6 @@ CREATE TABLE effect (
     PRIMARY KEY (owner, key)
 ) WITHOUT ROWID;
 """
-SCHEMA_VERSION = 3
-
-
-class JournalUnavailable(Retryable):
-    def __init__(self, path: Path, error: sqlite3.Error | OSError) -> None:
-        super().__init__(f"the journal {path} could not be used: {error}; is the disk full, or another program in it?")
 
 
 class JournalLost(MusterError):
@@ -98,18 +100,8 @@ class JournalLost(MusterError):
         super().__init__(f"the journal {path} was {what}{kept}; starting anew")
 
 
-DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-"""A full or failing disk, a lock or missing rights are no damage."""
-
-
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether SQLite says that the file itself is broken."""
-    code = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF in DAMAGE or code == sqlite3.SQLITE_IOERR_SHORT_READ
-
-
 def _files(path: Path) -> list[Path]:
-    return [path, *(path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm"))]
+    return [path, *(side_file(path, end) for end in ("-wal", "-shm"))]
 
 
 def _inode(path: Path) -> int | None:
@@ -125,7 +117,7 @@ def _alone(path: Path) -> Iterator[None]:
 
     Raises OSError. The wait has an end: a process that was stopped in here must not hang all others.
     """
-    descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(side_file(path, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         deadline = time.monotonic() + 2 * BUSY_MS / 1000  # the holder may itself wait for a writer
         while not _locked(descriptor):
@@ -192,8 +184,8 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-class Database:
-    """One connection to the file. For one thread."""
+class Database(ReadOnlyDatabase):
+    """One connection to the file, which is made if there is none. For one thread."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -204,12 +196,8 @@ class Database:
             with _alone(path):
                 self._connection = self._open_or_begin()
                 self._inodes = self._inodes_now()
-        except TimeoutError as error:
-            raise JournalUnavailable(path, error) from error
         except OSError as error:
-            raise MusterError(
-                f"the journal {path} can't be used: {error.strerror or error}; can {path.parent} be written?"
-            ) from error
+            raise JournalUnavailable(path, error) from error
 
     def _open_or_begin(self) -> sqlite3.Connection:
         """Open the journal. A damaged one, or side files whose journal is gone, are set aside first."""
@@ -251,10 +239,7 @@ class Database:
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
         if version not in (0, SCHEMA_VERSION):
-            raise MusterError(
-                f"the journal {self.path} is of another version of Muster ({version}, and this one has"
-                f" {SCHEMA_VERSION}); move it away and a new one is made"
-            )
+            raise OtherVersion(self.path, version)
 
     def _inodes_now(self) -> list[int | None]:
         return [_inode(each) for each in _files(self.path)]
@@ -316,6 +301,3 @@ class Database:
                 with suppress(sqlite3.Error):  # a full disk may have rolled it back already
                     connection.execute("ROLLBACK")
                 raise
-
-    def close(self) -> None:
-        self._connection.close()

@@ -1,4 +1,4 @@
-"""One service's view of the journal: its transactions, all events, cursors, memory and effects."""
+"""One service's view of the journal: its transactions, all events, cursors, memory and effects; and a reader's."""
 
 import json
 import sqlite3
@@ -10,7 +10,7 @@ from typing import Any
 
 from shared.contract.ids import Epoch
 from shared.messaging.journal.database import Database
-from shared.messaging.journal.memory import has_field
+from shared.messaging.journal.read_access import ReadOnlyDatabase
 from shared.messaging.journal.requests import Request, Requests, insert_requests
 
 ENTRIES_PER_PAGE = 1_000
@@ -111,36 +111,20 @@ class Transaction:
         )
 
 
-class Journal:
-    """One service's view of the host's journal. For one thread; other processes use the same file at the same time.
+class JournalReader:
+    """The journal as one service has it, only to be read: it writes nothing, also where it could. For one thread.
 
-    Reads see what is committed. Writes go through `transaction`, or are small transactions of their own. Every method
-    raises JournalUnavailable when SQLite fails.
+    Reads see what is committed. Every method raises JournalUnavailable when SQLite fails.
     """
 
-    def __init__(self, path: Path, service: str) -> None:
+    def __init__(self, path: Path, service: str = "cli") -> None:
         self.service = service
-        self.database = Database(path)
-        self.requests = Requests(self.database, service)
-        with self.database.writing() as connection:
-            connection.execute("INSERT OR IGNORE INTO source (name) VALUES (?)", (service,))
+        self.database = ReadOnlyDatabase(path)
         self.epoch = Epoch(self._one("SELECT value FROM meta WHERE key = 'epoch'"))
 
     def _one(self, query: str, *values: Any) -> Any:
         with self.database.reading() as connection:
             return connection.execute(query, values).fetchone()[0]
-
-    @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
-        """One transaction: committed at the end of the block, rolled back on any error."""
-        with self.database.writing() as connection:
-            yield Transaction(connection, self.service)
-
-    # --- events ---
-
-    def last_seq(self) -> int:
-        """The number of this service's last event; 0 before the first."""
-        return self.newest(self.service)
 
     def newest(self, source: str) -> int:
         """The number of a source's last event; 0 before the first."""
@@ -178,6 +162,59 @@ class Journal:
         )
         with self.database.reading() as connection:
             return [JournalEntry(*row) for row in connection.execute(query, (scanned, json.dumps(topics), limit))]
+
+    def memory(self, of: str | None = None) -> Mapping[str, Any]:
+        """All memory values of this service, or of another one, by key."""
+        with self.database.reading() as connection:
+            rows = connection.execute("SELECT key, value FROM memory WHERE owner = ?", (of or self.service,))
+            return {key: json.loads(value) for key, value in rows}
+
+    def memory_under(self, key: str) -> Mapping[str, Any]:
+        """The memory value of this service under one key, by its key; empty if there is none."""
+        with self.database.reading() as connection:
+            rows = connection.execute("SELECT key, value FROM memory WHERE owner = ? AND key = ?", (self.service, key))
+            return {key: json.loads(value) for key, value in rows}
+
+    def memory_has_field(self, of: str, prefix: str, field: str) -> bool:
+        """Whether a service has a memory record with this field, under a key with this prefix; loads no record."""
+        with self.database.reading() as connection:
+            row = connection.execute(
+                "SELECT 1 FROM memory WHERE owner = ?1 AND key >= ?2 AND substr(key, 1, length(?2)) = ?2"
+                " AND CASE WHEN instr(value, ?3) THEN json_type(value, ?4) IS NOT NULL END LIMIT 1",
+                (of, prefix, json.dumps(field), f'$."{field}"'),
+            ).fetchone()
+        return row is not None
+
+    def close(self) -> None:
+        self.database.close()
+
+
+class Journal(JournalReader):
+    """One service's view of the host's journal. For one thread; other processes use the same file at the same time.
+
+    Reads see what is committed. Writes go through `transaction`, or are small transactions of their own. Every method
+    raises JournalUnavailable when SQLite fails.
+    """
+
+    def __init__(self, path: Path, service: str) -> None:
+        self.service = service
+        self.database: Database = Database(path)
+        self.requests = Requests(self.database, service)
+        with self.database.writing() as connection:
+            connection.execute("INSERT OR IGNORE INTO source (name) VALUES (?)", (service,))
+        self.epoch = Epoch(self._one("SELECT value FROM meta WHERE key = 'epoch'"))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """One transaction: committed at the end of the block, rolled back on any error."""
+        with self.database.writing() as connection:
+            yield Transaction(connection, self.service)
+
+    # --- events ---
+
+    def last_seq(self) -> int:
+        """The number of this service's last event; 0 before the first."""
+        return self.newest(self.service)
 
     def seq_before(self, at: float) -> int:
         """The number of this service's last event before a time."""
@@ -225,28 +262,11 @@ class Journal:
             ).fetchone()
         return row is not None
 
-    def memory(self, of: str | None = None) -> Mapping[str, Any]:
-        """All memory values of this service, or of another one, by key."""
-        with self.database.reading() as connection:
-            rows = connection.execute("SELECT key, value FROM memory WHERE owner = ?", (of or self.service,))
-            return {key: json.loads(value) for key, value in rows}
-
-    def memory_under(self, key: str) -> Mapping[str, Any]:
-        """The memory value of this service under one key, by its key; empty if there is none."""
-        with self.database.reading() as connection:
-            rows = connection.execute("SELECT key, value FROM memory WHERE owner = ? AND key = ?", (self.service, key))
-            return {key: json.loads(value) for key, value in rows}
-
     def effects(self) -> list[Effect]:
         """The effects of this service that are not known to be done."""
         with self.database.reading() as connection:
             rows = connection.execute("SELECT kind, key, payload FROM effect WHERE owner = ?", (self.service,))
             return [Effect(kind, key, json.loads(payload)) for kind, key, payload in rows]
-
-    def memory_has_field(self, of: str, prefix: str, field: str) -> bool:
-        """Whether a service has a memory record with this field, under a key with this prefix; loads no record."""
-        with self.database.reading() as connection:
-            return has_field(connection, of, prefix, field)
 
     # --- connections ---
 
@@ -263,6 +283,3 @@ class Journal:
     def note_listened(self, at: float) -> None:
         with self.database.writing() as connection:
             connection.execute("UPDATE source SET listened = ? WHERE name = ?", (at, self.service))
-
-    def close(self) -> None:
-        self.database.close()

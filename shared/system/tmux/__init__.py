@@ -11,10 +11,12 @@ from shared.system.tmux.errors import (
     TmuxUnavailable,
     WrongSpawn,
 )
+from shared.system.tmux.log_pipe import LogPipe
 from shared.system.tmux.rows import Pane, PaneStamp, left_name
 
 __all__ = [
     "AlreadyStamped",
+    "LogPipe",
     "NoSession",
     "NotTyped",
     "Pane",

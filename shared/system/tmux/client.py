@@ -22,6 +22,7 @@ from shared.system.tmux.errors import (
     TmuxUnavailable,
     WrongSpawn,
 )
+from shared.system.tmux.log_pipe import LogPipe
 from shared.system.tmux.requests import END_UNUSED_KEEPER, KEEPER
 from shared.system.tmux.rows import (
     LIST,
@@ -179,7 +180,7 @@ class Tmux:
         width: int = 200,
         height: int = 50,
         unset: Sequence[str] = (),
-        log: Path | None = None,
+        log: LogPipe | None = None,
     ) -> Pane:
         """Start a program, without a shell, in a stamped session of its own; starts the server too if none runs.
 
@@ -311,8 +312,8 @@ class Tmux:
         """Press keys in a pane, by tmux's names for them. Raises as `paste` does."""
         _must_be_typed(pane_id, self._link.ask(requests.press(pane_id, spawn, keys))[0])
 
-    def pipe(self, pane_id: str, log: Path) -> bool:
-        """Append a pane's output to a file from now on; False if the pane is gone."""
+    def pipe(self, pane_id: str, log: LogPipe) -> bool:
+        """Append a pane's output to a log from now on; False if the pane is gone."""
         try:
             answer = self._link.ask_safely(requests.pipe(pane_id, log))[0]
         except NoSession:

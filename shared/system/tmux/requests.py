@@ -1,13 +1,13 @@
 """Command lines for tmux: start a session, capture a pane, type into it, log it. Pure."""
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from shared.system.tmux import stamps as session_stamps
 from shared.system.tmux.control import PANE, CommandLine, exact, line, name
+from shared.system.tmux.log_pipe import LogPipe
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Only what tmux 3.3a knows with these modifiers: it types others as text (`S-Enter`) or drops them (`C-5`).
@@ -63,7 +63,7 @@ def start(
     width: int,
     height: int,
     unset: Sequence[str] = (),
-    log: Path | None = None,
+    log: LogPipe | None = None,
 ) -> CommandLine:
     """Create and stamp a session and start its program, in one step."""
     if name("session", session) == KEEPER:
@@ -93,8 +93,8 @@ def start(
     )
 
 
-def pipe(pane_id: str, log: Path) -> CommandLine:
-    """Append a pane's output to a file, and no longer to another one."""
+def pipe(pane_id: str, log: LogPipe) -> CommandLine:
+    """Append a pane's output to a log, and no longer to another one."""
     return line(pipe_command(exact(PANE, pane_id), log))
 
 
@@ -103,11 +103,10 @@ def unpipe(pane_id: str) -> CommandLine:
     return line(("pipe-pane", "-t", exact(PANE, pane_id)))
 
 
-def pipe_command(target: str, log: Path) -> Sequence[str]:
-    # tmux only takes a shell command here. Its text is fixed but for one path of the fleet, which is quoted for the
-    # shell, and then for tmux, which expands formats and dates in it.
-    append = f"exec cat >> {shlex.quote(str(log.absolute()))}"
-    return ("pipe-pane", "-O", "-t", target, literal(append).replace("%", "%%"))
+def pipe_command(target: str, log: LogPipe) -> Sequence[str]:
+    # tmux only takes a shell command here. Its text is fixed but for two paths, which are quoted for the shell, and
+    # then for tmux, which expands formats and dates in it.
+    return ("pipe-pane", "-O", "-t", target, literal(log.command()).replace("%", "%%"))
 
 
 def paste(pane_id: str, spawn: str, text: str) -> list[CommandLine]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from shared.system.tmux import Pane, Tmux
+from shared.system.tmux import LogPipe, Pane, Tmux
 from shared.system.tmux.server import end_server
 
 SLEEPER = ["sleep", "1000"]
@@ -106,6 +106,10 @@ class Server:
 def start_by(tmux: Tmux, home: Path, session: str, **options: Any) -> Pane:
     given: dict[str, Any] = {"argv": SLEEPER, "cwd": home, "env": {}, "agent": session, "fleet": "home"}
     return tmux.start(session=session, **{**given, "spawn": f"{session}-1", **options})
+
+
+def log_to(path: Path) -> LogPipe:
+    return LogPipe(path, 10_000_000, 3)
 
 
 def eventually(holds: Callable[[], object], timeout_s: float = 10) -> None:

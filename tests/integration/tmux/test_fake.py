@@ -8,7 +8,7 @@ import pytest
 from shared.errors import MusterError
 from shared.system.tmux import Pane, Tmux
 from tests.fakes.tmux import FakeTmux
-from tests.integration.tmux.server import SLEEPER, Server
+from tests.integration.tmux.server import SLEEPER, Server, log_to
 
 Scene = Callable[[Tmux, Path], list[object]]
 
@@ -43,7 +43,7 @@ def nothing_is_there(tmux: Tmux, _home: Path) -> list[object]:
         tried(lambda: tmux.kill("$7", spawn="s1")),
         tried(lambda: tmux.unstamp("$7", spawn="s1")),
         tried(lambda: tmux.stamp("one", agent="one", spawn="s1", fleet="f")),
-        tried(lambda: tmux.pipe("%7", Path("/dev/null"))),
+        tried(lambda: tmux.pipe("%7", log_to(Path("/dev/null")))),
         tried(lambda: tmux.unpipe("%7")),
         tried(lambda: tmux.press("%7", ["a"], spawn="s1")),
         tried(lambda: tmux.ask(("display-message", "-p", "x"))),
@@ -92,11 +92,11 @@ def panes_are_typed_into(tmux: Tmux, home: Path) -> list[object]:
         tried(lambda: tmux.paste(one.pane_id, "text", spawn="s1")),
         tried(lambda: tmux.press(one.pane_id, ["a"], spawn="s9")),
         tried(lambda: tmux.paste("%77", "text", spawn="s1")),
-        tried(lambda: tmux.pipe(one.pane_id, home / "log")),
+        tried(lambda: tmux.pipe(one.pane_id, log_to(home / "log"))),
         [each.piped for each in tmux.look()],
         tried(lambda: tmux.unpipe(one.pane_id)),
         [each.piped for each in tmux.look()],
-        tried(lambda: tmux.pipe("%77", home / "log")),
+        tried(lambda: tmux.pipe("%77", log_to(home / "log"))),
     ]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.tmux.server import SLEEPER, Server, eventually
+from tests.integration.tmux.server import SLEEPER, Server, eventually, log_to
 
 SPEAKER = ["sh", "-c", "printf 'first word'; exec sleep 1000"]
 ENDER = ["sh", "-c", "printf 'first word'; sleep 0.2"]
@@ -23,7 +23,7 @@ def test_the_log_has_the_first_output(server: Server, *, running: bool) -> None:
     log = server.home / "log"
     for name, argv in (("lasts", SPEAKER), ("ends", ENDER)):
         log.unlink(missing_ok=True)
-        server.start(name, argv, log=log)
+        server.start(name, argv, log=log_to(log))
         eventually(lambda: has(log, "first word"))
 
 
@@ -36,10 +36,10 @@ def test_a_log_may_have_any_name_and_runs_nothing(server: Server, *, later: bool
         expected |= {log.parent, log}
         if later:
             pane = server.start(f"s{place}", ["cat"])
-            assert server.tmux.pipe(pane.pane_id, log)
+            assert server.tmux.pipe(pane.pane_id, log_to(log))
             server.run("send-keys", "-t", pane.pane_id, "-l", "first word")
         else:
-            server.start(f"s{place}", SPEAKER, log=log)
+            server.start(f"s{place}", SPEAKER, log=log_to(log))
         eventually(lambda log=log: has(log, "first word"))  # type: ignore[misc]
     assert set(server.home.rglob("*")) == expected
 
@@ -47,29 +47,29 @@ def test_a_log_may_have_any_name_and_runs_nothing(server: Server, *, later: bool
 def test_another_log_takes_over_and_what_was_in_it_stays(server: Server) -> None:
     first, second = server.home / "first", server.home / "second"
     second.write_text("before ")
-    pane = server.start("one", ["cat"], log=first)
+    pane = server.start("one", ["cat"], log=log_to(first))
     server.run("send-keys", "-t", pane.pane_id, "-l", "one")
     eventually(lambda: has(first, "one"))
-    assert server.tmux.pipe(pane.pane_id, second) is True
+    assert server.tmux.pipe(pane.pane_id, log_to(second)) is True
     server.run("send-keys", "-t", pane.pane_id, "-l", "two")
     eventually(lambda: has(second, "before two"))
     assert first.read_text() == "one"
-    assert server.tmux.pipe(pane.pane_id, first) is True
+    assert server.tmux.pipe(pane.pane_id, log_to(first)) is True
     server.run("send-keys", "-t", pane.pane_id, "-l", "three")
     eventually(lambda: has(first, "onethree"))
 
 
 def test_a_pane_tells_whether_it_has_a_log(server: Server) -> None:
     assert not server.start("without").piped
-    assert server.start("with", log=server.home / "log").piped
+    assert server.start("with", log=log_to(server.home / "log")).piped
     assert (server.pane("without").piped, server.pane("with").piped) == (False, True)
-    server.tmux.pipe(server.pane("without").pane_id, server.home / "late")
+    server.tmux.pipe(server.pane("without").pane_id, log_to(server.home / "late"))
     server.run("pipe-pane", "-t", "=with:")
     assert (server.pane("without").piped, server.pane("with").piped) == (True, False)
 
 
 def test_the_pane_shows_that_its_log_can_not_be_written(server: Server) -> None:
-    server.start("one", ["cat"], log=server.home / "no such directory" / "log")
+    server.start("one", ["cat"], log=log_to(server.home / "no such directory" / "log"))
 
     def is_told() -> bool:
         server.run("send-keys", "-t", "=one:", "-l", "x")  # tmux finds out when there is something to write
@@ -83,25 +83,25 @@ def test_a_relative_log_is_where_we_are_and_not_where_tmux_is(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    server.start("one", SPEAKER, cwd=Path("/"), log=Path("log"))
+    server.start("one", SPEAKER, cwd=Path("/"), log=log_to(Path("log")))
     eventually(lambda: has(tmp_path / "log", "first word"))
 
 
 def test_a_gone_pane_has_no_log(server: Server) -> None:
     server.start("one")
-    assert server.tmux.pipe("%99", server.home / "log") is False
+    assert server.tmux.pipe("%99", log_to(server.home / "log")) is False
     assert not (server.home / "log").exists()
 
 
 def test_without_a_server_there_is_nothing_to_log(server: Server) -> None:
-    assert server.tmux.pipe("%0", server.home / "log") is False
+    assert server.tmux.pipe("%0", log_to(server.home / "log")) is False
 
 
 def test_a_program_that_has_ended_has_nothing_to_log(server: Server) -> None:
     server.start("one", SLEEPER)
     pane = server.start("two", ["true"])
     eventually(lambda: server.pane("two").dead)
-    assert server.tmux.pipe(pane.pane_id, server.home / "log") is False
+    assert server.tmux.pipe(pane.pane_id, log_to(server.home / "log")) is False
 
 
 def has(log: Path, text: str) -> bool:

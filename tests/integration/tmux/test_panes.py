@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from shared.system.tmux import AlreadyStamped, NotTyped, Pane, WrongSpawn
-from tests.integration.tmux.server import SLEEPER, Server, eventually
+from tests.integration.tmux.server import SLEEPER, Server, eventually, log_to
 
 STAMPS = {"agent": "builder", "spawn": "s-1", "fleet": "home fleet"}
 OTHER = {"agent": "reviewer", "spawn": "s-2", "fleet": "home fleet"}
@@ -214,7 +214,7 @@ def test_what_keeps_connections_goes_with_the_last_pane(server: Server, theirs: 
 
 def test_a_pipe_is_ended(server: Server, theirs: list[Pane]) -> None:
     log = server.home / "log"
-    assert server.tmux.pipe("%1", log)
+    assert server.tmux.pipe("%1", log_to(log))
     assert [pane.piped for pane in server.tmux.look()] == [False, True, False]
     assert server.tmux.unpipe("%1")
     assert not any(pane.piped for pane in server.tmux.look())

@@ -16,8 +16,7 @@ from shared.contract.commands import Reconcile, Stop
 from shared.contract.states import Status
 from shared.contract.topics import Space
 from shared.messaging.inbox import Inbox
-from shared.messaging.journal import Journal
-from shared.messaging.journal.database import JournalUnavailable
+from shared.messaging.journal import Journal, JournalUnavailable
 from shared.runtime.bootstrap import ServiceContext
 from shared.runtime.turn import Turn
 from shared.system.log import Log

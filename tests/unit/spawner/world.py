@@ -56,8 +56,8 @@ class SpawnerWorld:
         file = self.written.opened()
         logs = LogKeeper(self.tmux, file.fleet.logs, max_bytes=1_000_000, keep=1)
         records = ConversationRecords()
-        keeper = SessionKeeper(self.tmux, logs.path_for, records.conversation)
-        commands = SessionCommands(self.tmux, keeper, records.purge)
+        keeper = SessionKeeper(self.tmux, logs.pipe_for, records)
+        commands = SessionCommands(self.tmux, keeper, records.purge, records.is_silent)
         typing = TypingQueue(TextDelivery(self.tmux, records), KeyPresses(self.tmux))
         self.service = Spawner(
             file, self.tmux, keeper, commands, typing, logs, RegistryFile(file.fleet.registry), Log("spawner")

@@ -14,7 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.agents import transcript
-from shared.agents.transcript import READERS, Speaker, TranscriptEntry, TranscriptFormat, at, same_prompt, tool_call
+from shared.agents.transcript import (
+    READERS,
+    Speaker,
+    TranscriptEntry,
+    TranscriptFormat,
+    at,
+    is_silent,
+    same_prompt,
+    tool_call,
+)
 
 SAMPLES = Path(__file__).parents[3] / "samples" / "transcripts"
 DIRECTORIES = {
@@ -576,3 +585,18 @@ def test_an_unreadable_time_is_left_out(stamp: Any) -> None:
 )
 def test_prompts_are_compared_by_their_words(sent: str, recorded: str, same: bool) -> None:
     assert same_prompt(sent, recorded) is same
+
+
+@pytest.mark.parametrize(
+    ("program", "sample", "before"),
+    [("claude", "claude-2.1.197", 3), ("codex", "codex-0.166.0", 1), ("gemini", "gemini-0.61.0", 2)],
+)
+def test_what_programs_write_before_anything_is_said_is_a_silent_conversation(
+    tmp_path: Path, program: str, sample: str, before: int
+) -> None:
+    lines = (SAMPLES / sample / "turns.jsonl").read_text().splitlines(keepends=True)
+    path = tmp_path / "conversation.jsonl"
+    path.write_text("".join(lines[:before]))
+    assert is_silent(READERS[program], path, None)
+    path.write_text("".join(lines))
+    assert not is_silent(READERS[program], path, None)

@@ -26,8 +26,7 @@ from shared.messaging.inbox import (
     MessageArrived,
 )
 from shared.messaging.intake import request_of
-from shared.messaging.journal import Journal, JournalLost, Request
-from shared.messaging.journal.database import JournalUnavailable
+from shared.messaging.journal import Journal, JournalLost, JournalUnavailable, Request
 from shared.messaging.silence import PROBED_EVERY_S
 from shared.runtime.loop import ServiceLoop
 from shared.runtime.memory import Memory, MemoryTable

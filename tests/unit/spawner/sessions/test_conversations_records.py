@@ -126,3 +126,30 @@ def test_a_text_tells_a_conversation_only_where_none_was_known(work: Workspace, 
     texts.step(now, "a", tmux.panes["a"], text)
     assert [getattr(event, "confirmed", "") for event, _ in now.turn.emitted] == ["transcript"]
     assert now.known("a").session.conversation == after
+
+
+METADATA = (
+    '{"type":"mode","mode":"normal","sessionId":"aaaa"}\n{"type":"summary","summary":"of another one","leafUuid":"1"}\n'
+    '{"type":"file-history-snapshot","messageId":"2","snapshot":{"trackedFileBackups":{}},"isSnapshotUpdate":false}\n'
+)
+
+
+@pytest.mark.parametrize("conversation", ["aaaa", None], ids=["known", "the newest"])
+def test_a_conversation_in_which_nothing_was_said_is_not_there_to_be_resumed(
+    work: Workspace, conversation: str | None
+) -> None:
+    now = work.view(conversation, alone=True)
+    known = now.known("a").with_session(started=0.0)
+    (work.folder / "aaaa.jsonl").write_text(METADATA)
+    assert work.records.is_silent(now, "a")
+    assert work.records.conversation(now, "a", known) is None
+    work.say("aaaa", "hello")
+    assert not work.records.is_silent(now, "a")
+    assert work.records.conversation(now, "a", known) == "aaaa"
+
+
+def test_a_conversation_that_cant_be_read_or_is_not_there_is_not_said_to_be_silent(work: Workspace) -> None:
+    now = work.view("aaaa", alone=True)
+    assert not work.records.is_silent(now, "a")
+    (work.folder / "aaaa.jsonl").write_text("a format of another version\n")
+    assert not work.records.is_silent(now, "a")

@@ -18,7 +18,7 @@ from services.spawner.sessions.output_logs import (
     decide,
 )
 from shared.errors import MusterError
-from shared.system.tmux import Pane
+from shared.system.tmux import LogPipe, Pane
 from tests.fakes.records import make_pane
 from tests.fakes.tmux import FakeTmux
 
@@ -33,12 +33,12 @@ KNOWN = LogMemory(size=500, grew=NOW - 100)
         pytest.param(WELL, KNOWN, None, id="all is well"),
         pytest.param(WELL, None, None, id="all is well at first sight"),
         pytest.param(replace(WELL, size=501), KNOWN, None, id="it grows"),
-        pytest.param(replace(WELL, size=1001), KNOWN, LogAction.ROTATE, id="it has grown too large"),
+        pytest.param(replace(WELL, size=1001), KNOWN, LogAction.REPLACE, id="its writer does not keep it small"),
         pytest.param(replace(WELL, size=1000), KNOWN, None, id="it is as large as it may be"),
         pytest.param(replace(WELL, piped=False), KNOWN, LogAction.PIPE, id="no pipe"),
         pytest.param(replace(WELL, piped=False), None, LogAction.PIPE, id="no pipe at first sight"),
         pytest.param(replace(WELL, size=None), KNOWN, LogAction.PIPE, id="somebody removed the file"),
-        pytest.param(replace(WELL, piped=False, size=5000), KNOWN, LogAction.PIPE, id="a pipe comes before rotation"),
+        pytest.param(replace(WELL, piped=False, size=5000), KNOWN, LogAction.PIPE, id="no pipe, and too large"),
         pytest.param(replace(WELL, piped=False, room=False), KNOWN, LogAction.WAIT_FOR_ROOM, id="no pipe and no room"),
         pytest.param(
             replace(WELL, piped=False, room=False), replace(KNOWN, full=True), None, id="that there is no room was said"
@@ -73,7 +73,10 @@ KNOWN = LogMemory(size=500, grew=NOW - 100)
             id="the clock was set back",
         ),
         pytest.param(
-            replace(WELL, size=5000), replace(KNOWN, tries=1, tried=NOW - 1), None, id="rotation failed a moment ago"
+            replace(WELL, size=5000),
+            replace(KNOWN, tries=1, tried=NOW - 1),
+            None,
+            id="a new writer was put to it a moment ago",
         ),
     ],
 )
@@ -146,20 +149,20 @@ def pane(agent: str | None = "builder", **changes: Any) -> Pane:
 
 
 def test_a_log_is_its_owners_alone(keeper: LogKeeper, tmp_path: Path) -> None:
-    path = keeper.path_for("builder")
+    path = keeper.pipe_for("builder").path
     assert path == tmp_path / "logs" / "builder.log"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     path.write_text("kept")
     path.chmod(0o644)
-    assert keeper.path_for("builder").read_text() == "kept"
+    assert keeper.pipe_for("builder").path.read_text() == "kept"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_a_log_that_cant_be_made_stops_nobody(tmux: FakeTmux, tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("a file where the directory should be")
     keeper = LogKeeper(tmux, tmp_path / "logs")
-    assert keeper.path_for("builder").name == "builder.log"
+    assert keeper.pipe_for("builder").path.name == "builder.log"
     (said,) = keeper.tend([pane()], NOW)
     assert said.startswith("builder: its log ")
     assert "can't be kept" in said
@@ -167,26 +170,26 @@ def test_a_log_that_cant_be_made_stops_nobody(tmux: FakeTmux, tmp_path: Path) ->
 
 
 def test_one_agents_trouble_is_not_anothers(keeper: LogKeeper, tmux: FakeTmux, tmp_path: Path) -> None:
-    keeper.path_for("second")
+    keeper.pipe_for("second")
     (tmp_path / "logs" / "first.log").mkdir()
     said = keeper.tend([pane("first", piped=False), pane("second", piped=False, pane_id="%2")], NOW)
     assert [each.partition(":")[0] for each in said] == ["first", "second"]
-    assert tmux.pipes == [("%2", tmp_path / "logs" / "second.log")]
+    assert tmux.pipes == [("%2", LogPipe(tmp_path / "logs" / "second.log", 100, 2))]
 
 
 def test_tmuxs_trouble_is_told_and_tried_again(keeper: LogKeeper, tmux: FakeTmux) -> None:
-    path = keeper.path_for("builder")
+    pipe = keeper.pipe_for("builder")
     tmux.trouble = MusterError("tmux did not answer")
     (said,) = keeper.tend([pane(piped=False)], NOW)
     assert "tmux did not answer" in said
     tmux.trouble = None
     assert keeper.tend([pane(piped=False)], NOW + 1) == []
     keeper.tend([pane(piped=False)], NOW + 10)
-    assert tmux.pipes == [("%1", path)]
+    assert tmux.pipes == [("%1", pipe)]
 
 
 def test_what_is_tried_again_and_again_is_said_twice(keeper: LogKeeper, tmux: FakeTmux) -> None:
-    keeper.path_for("builder")
+    keeper.pipe_for("builder")
     said = [each for t in range(5000) for each in keeper.tend([pane(piped=False)], NOW + t)]
     assert len(tmux.pipes) > 10
     assert len(said) == 2
@@ -198,23 +201,50 @@ def test_dead_panes_and_those_of_others_are_left_alone(keeper: LogKeeper, tmux: 
     assert tmux.pipes == []
 
 
-def test_a_writer_out_of_sight_is_replaced_and_old_parts_move_on(
-    keeper: LogKeeper, tmux: FakeTmux, tmp_path: Path
+def test_a_log_that_is_larger_than_its_writer_lets_it_become_gets_a_new_writer(
+    keeper: LogKeeper, tmux: FakeTmux
 ) -> None:
-    path = keeper.path_for("builder")
-    for number in range(4):
-        path.write_text(f"{number}" * 101)
-        (said,) = keeper.tend([pane()], NOW + 60 * number)
-        assert "a line may be missing" in said
-    parts = {file.name: file.read_text()[:1] for file in path.parent.iterdir()}
-    assert parts == {"builder.log": "", "builder.log.1": "3", "builder.log.2": "2"}
-    assert len(tmux.pipes) == 4
-    assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {0o600}
+    pipe = keeper.pipe_for("builder")
+    pipe.path.write_text("x" * 101)
+    (said,) = keeper.tend([pane()], NOW)
+    assert "a line may be missing" in said
+    assert tmux.pipes == [("%1", pipe)]
+    assert pipe.path.stat().st_size == 101, "its writer rotates it"
 
 
 def test_the_logs_of_the_gone_are_kept(keeper: LogKeeper) -> None:
-    path = keeper.path_for("builder")
+    path = keeper.pipe_for("builder").path
     path.write_text("last words")
     keeper.tend([pane()], NOW)
-    keeper.tend([], NOW + 1)
+    keeper.tend([], NOW + 60)
     assert path.read_text() == "last words"
+
+
+def test_what_is_more_than_may_be_kept_is_dropped_and_said(keeper: LogKeeper, tmp_path: Path) -> None:
+    directory = keeper.pipe_for("builder").path.parent
+    for name in ("gone.log", "gone.log.1", "gone.log.3", "builder.log.2"):
+        (directory / name).write_text("x" * 500 + "y" * 100)
+    (directory / "note.txt").write_text("x" * 500)
+    said = keeper.tend([pane()], NOW)
+    assert sorted(said) == [
+        f"{agent}: the oldest 500 bytes of {directory / name} were dropped"
+        for agent, name in (("builder", "builder.log.2"), ("gone", "gone.log"), ("gone", "gone.log.1"))
+    ]
+    left = {file.name: file.read_text() for file in directory.iterdir()}
+    cut = dict.fromkeys(("builder.log.2", "gone.log", "gone.log.1"), "y" * 100)
+    assert left == {"builder.log": "", "note.txt": "x" * 500, **cut}
+    assert {stat.S_IMODE((directory / name).stat().st_mode) for name in cut} == {0o600}
+    assert keeper.tend([pane()], NOW + 60) == []
+
+
+def test_a_log_that_is_not_piped_waits_until_it_can_be_written(keeper: LogKeeper, tmux: FakeTmux) -> None:
+    path = keeper.pipe_for("builder").path
+    path.unlink()
+    path.mkdir()  # what can't be opened for writing, whoever asks
+    (said,) = keeper.tend([pane(piped=False)], NOW)
+    assert "its output is not logged" in said
+    assert keeper.tend([pane(piped=False)], NOW + 1) == []
+    path.rmdir()
+    path.touch()
+    keeper.tend([pane(piped=False)], NOW + 2)
+    assert len(tmux.pipes) == 1

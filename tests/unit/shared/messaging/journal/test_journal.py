@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import MusterError
-from shared.messaging.journal import Journal, JournalLost, JournalUnavailable, Request, Transaction
-from shared.messaging.journal.memory import file_has_field
+from shared.messaging.journal import (
+    Journal,
+    JournalLost,
+    JournalReader,
+    JournalUnavailable,
+    Request,
+    Transaction,
+    why_not_writable,
+)
 
 Open = Callable[..., Journal]
 
@@ -433,15 +441,6 @@ def test_a_page_that_went_bad_gives_a_sentence(path: Path, opened: Open) -> None
         Journal(path, "spawner").entries("spawner", 0)
 
 
-def test_a_journal_of_a_newer_version_is_left_alone(path: Path, opened: Open) -> None:
-    opened().close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    with pytest.raises(MusterError, match="another version of Muster"):
-        Journal(path, "spawner")
-
-
 def test_a_place_where_no_file_can_be_made_gives_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file, not a directory")
     with pytest.raises(MusterError, match=r"journal\.db"):
@@ -647,21 +646,62 @@ def test_what_another_keeps_can_be_asked_without_reading_it_all(
         transaction.remember(key, kept)
     assert reconciler.memory_has_field("registrar", "agent:", "base") is has
     assert not reconciler.memory_has_field("spawner", "agent:", "base")
-    path = registrar.database.path
-    assert file_has_field(path, "registrar", "agent:", "base") is has, "who only looks is told the same"
-    with registrar.database.writing():
-        assert file_has_field(path, "registrar", "agent:", "base") is has, "and waits for nobody"
-    registrar.close()
-    reconciler.close()
-    before = sorted(path.parent.iterdir())
-    assert file_has_field(path, "registrar", "agent:", "base") is has
-    assert sorted(path.parent.iterdir()) == before
+    with closing(JournalReader(registrar.database.path)) as reader:
+        assert reader.memory_has_field("registrar", "agent:", "base") is has
 
 
-def test_a_reader_reports_a_file_that_is_no_journal(tmp_path: Path) -> None:
-    (tmp_path / "journal.db").write_text("no journal")
-    with pytest.raises(JournalUnavailable):
-        file_has_field(tmp_path / "journal.db", "registrar", "agent:", "base")
+# --- only reading ---
+
+
+def test_a_reader_sees_what_is_committed_waits_for_nobody_and_leaves_nothing_behind(opened: Open) -> None:
+    journal = opened()
+    tell(journal, "one")
+    path = journal.database.path
+    with journal.database.writing(), closing(JournalReader(path)) as reader:
+        assert (reader.epoch, reader.newest("spawner"), reader.sources()) == (journal.epoch, 1, ["spawner"])
+    journal.close()
+    before = {each: each.read_bytes() for each in path.parent.iterdir()}
+    with closing(JournalReader(path)) as reader:
+        assert len(reader.entries("spawner", 0)) == 1
+    assert {each: each.read_bytes() for each in path.parent.iterdir()} == before
+
+
+def test_a_reader_reports_a_file_that_is_no_journal_and_leaves_it(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    path.write_text("no journal")
+    with pytest.raises(JournalUnavailable, match="a service that opens it sets it aside") as raised:
+        JournalReader(path)
+    assert raised.value.is_damage
+    assert [each.name for each in tmp_path.iterdir()] == ["journal.db"]
+
+
+@pytest.mark.parametrize(("version", "said"), [(99, "a newer version"), (1, "an older version")])
+def test_a_journal_of_another_version_is_named_to_readers_and_writers(opened: Open, version: int, said: str) -> None:
+    journal = opened()
+    path = journal.database.path
+    journal.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    for kind in (Journal, JournalReader):
+        with pytest.raises(MusterError, match=f"is of {said} of Muster"):
+            kind(path, "spawner")
+
+
+def test_why_nothing_can_be_stored_is_a_sentence(opened: Open) -> None:
+    path = opened().database.path
+    assert why_not_writable(path) == ""
+    lock = path.with_name("journal.db.lock")
+    lock.unlink()
+    lock.mkdir()  # what can't be opened for writing, whoever asks
+    why = why_not_writable(path)
+    assert why.startswith(f"{path.parent} can't be written: Is a directory; make it writable for ")
+    with pytest.raises(JournalUnavailable, match="make it writable"):
+        Journal(path, "spawner")
+
+
+def test_where_no_journal_was_ever_made_nothing_is_wrong(tmp_path: Path) -> None:
+    assert why_not_writable(tmp_path / "journal.db") == ""
+    assert why_not_writable(tmp_path / "not made yet" / "journal.db") == ""
 
 
 def test_a_redelivered_command_is_recognised(opened: Open) -> None:
