@@ -115,6 +115,34 @@ SERVICES = Group(
             "nothing",
             ("e2e/test_bus.py::test_a_second_copy_refuses",),
         ),
+        Fault(
+            "a service hangs in the middle of many starts",
+            "its presence gets old; the rest is started when it goes on",
+            "everything: a start under way is no drift",
+            "nothing",
+            ("e2e/test_mass_start.py",),
+        ),
+        Fault(
+            "`up` and `down` at once, or two `down`",
+            "each says for whom it waits, or who ended it",
+            "what the last one asked for",
+            "nothing",
+            ("e2e/test_going_down.py::test_up_waits_for_a_down_and_says_when_a_down_has_ended_it",),
+        ),
+        Fault(
+            "`down --agents` is killed",
+            "nothing more is ended; what was ended starts again",
+            "the other agents, also after the next `up`",
+            "the work under way of the agents that were ended",
+            ("e2e/test_going_down.py::test_what_is_left_of_a_killed_down_ends_nothing_after_the_next_up",),
+        ),
+        Fault(
+            "services die during `down --agents`",
+            "it goes on by itself, and says how far it is",
+            "its promise: no agent stays",
+            "nothing; events of these ends reach subscribers after the next `up`",
+            ("e2e/test_going_down.py::test_all_are_ended_though_the_services_die",),
+        ),
     ),
 )
 BROKER = Group(
@@ -141,8 +169,8 @@ BROKER = Group(
             ),
         ),
         Fault(
-            "freezes for seconds as it comes back",
-            "events again from before the silence, with the same numbers",
+            "freezes for seconds, is slow, or is killed, in any order",
+            "events pause for seconds; some come again with the same numbers",
             "every event, at subscribers that stay or return with their session",
             "nothing",
             ("integration/test_frozen_broker.py",),
@@ -150,7 +178,7 @@ BROKER = Group(
         Fault(
             "wiped: it lost its disk",
             "all retained states are published again",
-            "events in the journal: ask for them with `muster replay`",
+            "events in the journal: the command `replay` publishes them again",
             "its queues: what waited there for others than the services",
             ("e2e/test_broker_down.py::test_a_broker_that_lost_its_disk_learns_everything_again",),
         ),
@@ -167,6 +195,27 @@ BROKER = Group(
             "the fleet as it is wanted now",
             "the command, and you are told",
             ("e2e/test_broker_down.py::test_a_command_that_waited_too_long_is_answered_expired",),
+        ),
+        Fault(
+            "it held a `spawn`, and the agent was stopped meanwhile",
+            "the reply `outdated`: a later `stop` stands",
+            "the later wish",
+            "nothing",
+            ("e2e/test_broker_down.py::test_a_later_stop_beats_a_spawn_that_a_frozen_broker_held",),
+        ),
+        Fault(
+            "it dies with the sender, after it has accepted a command",
+            "the command is carried out once",
+            "commands of `muster`, the board and the services",
+            "commands of `mosquitto_pub` of the last moments ([brokers.md](brokers.md))",
+            ("e2e/test_broker_down.py::test_a_command_outlives_its_sender_and_the_broker",),
+        ),
+        Fault(
+            "down and up again, with subscribers that stay",
+            "the first events a moment later",
+            "every event",
+            "nothing",
+            ("e2e/test_broker_down.py::test_a_subscriber_that_stays_over_down_and_up_misses_no_event",),
         ),
     ),
 )
@@ -218,9 +267,12 @@ TMUX = Group(
         Fault(
             "an agent forks, or ignores that it is to end",
             "nothing of it stays after a stop",
-            "what it did not start",
+            "what it started in a process session of its own",
             "nothing",
-            ("integration/test_termination.py",),
+            (
+                "integration/test_termination.py",
+                "e2e/test_going_down.py::test_a_program_that_outlives_its_session_is_ended_too",
+            ),
         ),
         Fault(
             "a process number is used again",
@@ -228,6 +280,27 @@ TMUX = Group(
             "the stranger: it is neither asked nor ended",
             "nothing",
             ("integration/test_processes.py::test_a_reused_number_is_not_asked",),
+        ),
+        Fault(
+            "two thousand foreign sessions in the same tmux",
+            "nothing",
+            "everything",
+            "nothing",
+            ("e2e/test_foreign_sessions.py",),
+        ),
+        Fault(
+            "the clock is set back or forward",
+            "the spawner is `degraded` for a minute, and says by how much",
+            "agents, restart limits, idle times, history, open commands; limits and cron go by the new time",
+            "nothing; a cron time that comes twice wakes twice",
+            ("e2e/test_clock_jumps.py",),
+        ),
+        Fault(
+            "an agent prints 35 MB/s",
+            "nothing",
+            "its newest output, `logs.keep` + 1 parts of `logs.max_mb`, without a gap",
+            "older output",
+            ("integration/test_logs.py", "integration/tmux/test_logs.py"),
         ),
     ),
 )
@@ -273,6 +346,20 @@ FILES = Group(
             ("e2e/test_full_disk.py",),
         ),
         Fault(
+            "the state directory can't be written",
+            "each service is `degraded` and says so; `status`, `events`, `logs` and `down` work",
+            "agents, records, events",
+            "commands of that time, and you are told; agents' output of that time",
+            ("e2e/test_read_only_state.py",),
+        ),
+        Fault(
+            "the supervisor can't write its log",
+            "nothing",
+            "it restarts what ends",
+            "its log lines",
+            ("integration/test_supervisor_disk.py",),
+        ),
+        Fault(
             "the disk of logs is full",
             "a sentence; the log goes on when there is room",
             "the agents",
@@ -281,7 +368,19 @@ FILES = Group(
         ),
     ),
 )
-GROUPS = (SERVICES, BROKER, TMUX, FILES)
+TOGETHER = Group(
+    "All of it together",
+    (
+        Fault(
+            "random faults of all these kinds, under load",
+            "what each of them shows",
+            "no event, text or command is lost or done twice; all states agree when it is quiet",
+            "what the rows above say",
+            ("e2e/test_chaos.py",),
+        ),
+    ),
+)
+GROUPS = (SERVICES, BROKER, TMUX, FILES, TOGETHER)
 
 
 def page() -> str:

@@ -111,6 +111,13 @@ def freezes_again_and_again(broker: PrivateBroker) -> None:
     freeze(broker, 3.0)
 
 
+def is_slow(broker: PrivateBroker) -> None:
+    """Each answer takes a second or longer."""
+    for _ in range(10):
+        freeze(broker, 1.0)
+        pass_time(0.1)
+
+
 ACCIDENTS: dict[str, Callable[[PrivateBroker], None]] = {
     "freezes": lambda broker: freeze(broker, 3.0),
     "freezes at once on its return": lambda broker: freezes_as_it_comes_back(broker, 0.0, 3.0),
@@ -120,6 +127,7 @@ ACCIDENTS: dict[str, Callable[[PrivateBroker], None]] = {
     "is killed while frozen": is_killed_while_frozen,
     "is killed as it comes back": is_killed_as_it_comes_back,
     "freezes again and again": freezes_again_and_again,
+    "is slow": is_slow,
 }
 
 
