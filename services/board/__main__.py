@@ -26,7 +26,7 @@ def build(context: ServiceContext, options: argparse.Namespace) -> Board:
     commands = PageCommands(context.fleet.journal, context.nudge, context.log)
     board = Board(context.fleet_file, context.journal, feed, commands, lambda: screens.fault, lambda: _serve(server))
     screens = PageScreens(lambda: context.fleet, board.backend_of, feed, context.nudge, context.log)
-    views = AgentViews(lambda: context.fleet, lambda: board.records, commands)
+    views = AgentViews(lambda: context.fleet, lambda: board.records, commands, feed.comments_of)
     source = BoardSource(feed, board, commands, views, screens)
     server = BoardServer(_published(context.fleet, options.published_port), source, PAGE, context.log)
     screens.start()

@@ -38,6 +38,7 @@ SCANNED_PER_SERVICE = 20_000
 MOST_TRANSCRIPT_BYTES = 32 * 1024 * 1024
 TRANSCRIPT_ENTRIES, TRANSCRIPT_CHARACTERS = 100, 4000
 EXPLAINED_WITHIN_S = 8.0
+COMMITTED_WITHIN_S = 1.0
 
 
 class AgentViews:
@@ -48,8 +49,10 @@ class AgentViews:
         fleet: Callable[[], Fleet],
         records: Callable[[], Mapping[str, AgentRecord]],
         commands: PageCommands,
+        told: Callable[[str], int],
     ) -> None:
-        self._fleet, self._records, self._commands = fleet, records, commands
+        """`told`: the number of the newest comment on an agent's card that pages have heard of."""
+        self._fleet, self._records, self._commands, self._told = fleet, records, commands, told
 
     def about(self, agent: str, what: str) -> dict[str, Any] | None:
         """The answer; None if there is no such agent or question."""
@@ -70,9 +73,15 @@ class AgentViews:
         return None
 
     def _comments(self, fleet: Fleet, agent: str) -> list[dict[str, Any]]:
+        """A page may ask before the turn that told it of a comment is committed: then that is waited for."""
+        told, deadline = self._told(agent), time.monotonic() + COMMITTED_WITHIN_S
         with closing(JournalReader(fleet.journal, "board")) as journal:
-            found = Memory(journal.memory_under(COMMENTS.key(agent))).find(COMMENTS, agent)
-        return [comment_document(agent, each) for each in found.comments] if found is not None else []
+            while True:
+                found = Memory(journal.memory_under(COMMENTS.key(agent))).find(COMMENTS, agent)
+                comments = found.comments if found is not None else ()
+                if (comments and comments[-1].number >= told) or not told or time.monotonic() > deadline:
+                    return [comment_document(agent, each) for each in comments]
+                time.sleep(0.02)
 
     def _timeline(self, fleet: Fleet, agent: str) -> list[dict[str, Any]]:
         """The newest events of an agent, newest first."""

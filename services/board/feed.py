@@ -102,6 +102,11 @@ class BoardFeed:
         with self._lock:
             return self._card(name)
 
+    def comments_of(self, name: str) -> int:
+        """How many comments a card has had; 0 without a card."""
+        card = self.card(name)
+        return int(card["comments"]) if card is not None else 0
+
     def whole(self) -> tuple[int, dict[str, Any]]:
         """The version, and all that is known: a `board` message without `now`. Parts that nobody put are left out."""
         with self._lock:

@@ -194,7 +194,8 @@ class Reconciler:
             if difference.news:
                 about = pane or record
                 spawn = about.spawn if about is not None else None
-                waits = self._explanations.awaited(turn, drift, agent, spawn, pane)
+                keeps = agent in self._fleet_file.fleet.agents
+                waits = self._explanations.awaited(turn, drift, agent, spawn, pane, spawner_keeps=keeps)
                 difference = Difference(event, news=True, waits=waits)
                 if not waits and not dry_run:
                     reports.report(drift, event)
@@ -308,13 +309,16 @@ class Explanations:
         longest_s = 2 * WAITS_AT_MOST.total_seconds()
         self._waiting_since = {key: since for key, since in self._waiting_since.items() if now - since < longest_s}
 
-    def awaited(self, turn: Turn, drift: Drift, agent: str, spawn: str | None, pane: Pane | None) -> str:
-        """What a drift waits for; empty if it is to be reported now."""
+    def awaited(
+        self, turn: Turn, drift: Drift, agent: str, spawn: str | None, pane: Pane | None, *, spawner_keeps: bool
+    ) -> str:
+        """What a drift waits for; empty if it is to be reported now. `spawner_keeps`: the spawner starts this agent."""
         if not (drift.event_class.ends_session or drift is UNREGISTERED):
             return ""  # no command explains it
         key = (agent, f"{drift.name}:{spawn}")
         since = self._waiting_since.get(key, turn.steady)
-        reason = self._reason(turn, drift, agent, pane, timedelta(seconds=turn.steady - since))
+        started = pane if spawner_keeps else None
+        reason = self._reason(turn, drift, agent, pane, timedelta(seconds=turn.steady - since), started)
         if reason:
             self._waiting_since[key] = since
             turn.look_again_at(turn.now + LOOKS_AGAIN_AFTER)
@@ -322,7 +326,9 @@ class Explanations:
             self._waiting_since.pop(key, None)
         return reason
 
-    def _reason(self, turn: Turn, drift: Drift, agent: str, pane: Pane | None, waited: timedelta) -> str:
+    def _reason(
+        self, turn: Turn, drift: Drift, agent: str, pane: Pane | None, waited: timedelta, started: Pane | None
+    ) -> str:
         if self._is_busy(agent, turn.now, waited):
             return "somebody is busy with the agent"
         lifecycle = AGENT_LIFECYCLE.name(self._space, agent=agent)
@@ -330,7 +336,7 @@ class Explanations:
             return "what the spawner told of it is not recorded yet"
         if drift is UNREGISTERED:
             made = turn.corrected(pane.created) if pane is not None else NEVER
-            if pane is not None and self._is_being_started(lifecycle, pane, turn.now.timestamp() - made):
+            if started is not None and self._is_being_started(lifecycle, started, turn.now.timestamp() - made):
                 return "the spawner is about to tell of its start"
             if turn.now.timestamp() - made < NEW_SESSION_S:
                 return "its session has just been made"

@@ -1,5 +1,7 @@
 """A tmux server with thousands of sessions that are nobody's agents: they are left alone, and the fleet goes on."""
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +22,9 @@ def fleet(tmp_path: Path) -> Iterator[RunningFleet]:
         fleet.up()
         yield fleet
     finally:
+        server = int(run_tmux(fleet.socket, "display-message", "-p", "#{pid}"))
+        fleet.tmux.close()
+        os.kill(server, signal.SIGKILL)  # to end so many sessions in the good way takes long
         fleet.end()
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -37,7 +38,9 @@ class Asked:
     def __init__(self, world: BoardWorld) -> None:
         self.world = world
         self.records: dict[str, AgentRecord] = {}
-        self.views = AgentViews(lambda: world.written.opened().fleet, lambda: self.records, world.commands)
+        self.views = AgentViews(
+            lambda: world.written.opened().fleet, lambda: self.records, world.commands, world.feed.comments_of
+        )
 
     def about(self, what: str, agent: str = "builder") -> dict[str, Any]:
         found = self.views.about(agent, what)
@@ -74,6 +77,15 @@ def test_the_comments_on_its_card(asked: Asked) -> None:
     assert (second["kind"], second["by"], second["text"]) == ("said", "ada", "hello")
     assert third["kind"] == "stopped"
     assert asked.about("comments", "reviewer") == {"comments": []}
+
+
+def test_comments_that_a_page_has_heard_of_are_waited_for(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    drift = SessionMissing(agent="builder", spawn="s1", session="builder")
+    asked.world.turn()
+    turn = asked.world.turn(events=[drift], commits=False)
+    assert asked.world.feed.comments_of("builder") == 1
+    monkeypatch.setattr(time, "sleep", lambda _: asked.world.turns.commit(turn))
+    assert len(asked.about("comments")["comments"]) == 1
 
 
 # --- timeline ---

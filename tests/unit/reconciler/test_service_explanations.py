@@ -38,12 +38,18 @@ class Host:
         self.clock = self.clock.continued(ClockReading("", self.now.timestamp(), since_boot), since_boot)
 
     def waits(
-        self, kind: Drift = table.MISSING, agent: str = "builder", created: float = 0, *, begins: bool = True
+        self,
+        kind: Drift = table.MISSING,
+        agent: str = "builder",
+        created: float = 0,
+        *,
+        begins: bool = True,
+        kept: bool = True,
     ) -> str:
         turn = Turn("reconciler", self.now, poll=False, events=[], commands=[], memory=Memory({}), clock=self.clock)
         if begins:
             self.explanations.begin()
-        found = self.explanations.awaited(turn, kind, agent, "s1", pane(created=int(created)))
+        found = self.explanations.awaited(turn, kind, agent, "s1", pane(created=int(created)), spawner_keeps=kept)
         assert (turn.look_again is not None) is bool(found), "what waits is looked at again"
         return found
 
@@ -160,6 +166,15 @@ def test_a_start_under_way_explains_a_session_however_slow_it_is(host: Host) -> 
     host.spawner_lives = False
     host.now += RECORD_FOLLOWS_WITHIN
     assert host.waits(table.UNREGISTERED, created=made) == "", "no one is there to tell of it"
+
+
+def test_a_session_of_an_agent_that_the_spawner_does_not_start_is_reported(host: Host) -> None:
+    host.spawner_lives = True
+    host.now += timedelta(seconds=4)
+    made = host.now.timestamp() - 4
+    assert "may follow" in host.waits(table.UNREGISTERED, created=made, kept=False)
+    host.now += RECORD_FOLLOWS_WITHIN
+    assert host.waits(table.UNREGISTERED, created=made, kept=False) == ""
 
 
 def test_a_session_whose_start_was_told_and_that_has_no_record_is_reported(host: Host) -> None:
