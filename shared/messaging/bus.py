@@ -169,7 +169,7 @@ class Bus:
 
     def under_way_since(self, item: MessageArrived) -> float:
         """The earliest monotonic time at which a message may have been sent that is taken from the inbox now."""
-        return self._held.under_way_since(item.at)
+        return self._held.under_way_since(item.at, next(iter(self._unanswered.values()), None))
 
     def _current(self) -> _Client | None:
         """The client of the connection that the loop has confirmed.

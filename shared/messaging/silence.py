@@ -12,6 +12,8 @@ SUBSCRIBERS_RETURN_WITHIN_S = 1.5
 """`mosquitto_sub` tries to reconnect once a second, and would miss events that are sent before."""
 SENDERS_RETURN_WITHIN_S = 2.0
 """`mosquitto_pub -q 1` tries to reconnect once a second, and sends again what was not acknowledged."""
+ANSWERS_SOON_S = 0.5
+"""A broker that leaves something unacknowledged for longer may be holding messages."""
 LONGEST_WAIT_S = 60.0
 """Then events are sent, however the broker stumbles."""
 ACKNOWLEDGES_WITHIN_S = 2.0
@@ -51,8 +53,9 @@ class SubscriberWait:
 class HeldMessages:
     """Tells since when a message that arrived may have been under way: a broker that hangs holds it, or its sender.
 
-    The broker is known to have been there when it last acknowledged something. After a silence, or a new connection,
-    senders that were held up too get some time.
+    While the broker answers, a message was sent when it arrives. While it leaves something unanswered, it is known to
+    have been there only when it last acknowledged something. After a silence, or a new connection, senders that were
+    held up too get some time.
     """
 
     def __init__(self, now: float) -> None:
@@ -72,11 +75,13 @@ class HeldMessages:
             self._silence = (lost_since, now)
         self._answered_at = now
 
-    def under_way_since(self, at: float) -> float:
-        """The earliest time at which a message that arrives now may have been sent."""
+    def under_way_since(self, at: float, unanswered: float | None) -> float:
+        """The earliest time at which a message that arrives now may have been sent. `unanswered`: when the oldest
+        message was sent that the broker has not acknowledged."""
         if self._silence is not None and at <= self._silence[1] + SENDERS_RETURN_WITHIN_S:
             return self._silence[0]
-        return min(self._answered_at, at)
+        hangs = unanswered is not None and at - unanswered > ANSWERS_SOON_S
+        return min(self._answered_at, at) if hangs else at
 
 
 class SilenceWatch:

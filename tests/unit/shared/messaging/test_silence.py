@@ -98,23 +98,29 @@ def test_after_a_calm_time_the_pauses_are_short_again() -> None:
 # --- since when a message may have been under way ---
 
 
-def test_a_message_was_sent_after_the_last_acknowledgement() -> None:
+def test_while_the_broker_answers_a_message_was_sent_when_it_arrives() -> None:
     held = HeldMessages(NOW)
     held.acknowledged(NOW + 1, NOW + 1.01)
-    assert held.under_way_since(NOW + 4) == NOW + 1.01
+    assert held.under_way_since(NOW + 4, None) == NOW + 4
+    assert held.under_way_since(NOW + 4, NOW + 3.9) == NOW + 4
+
+
+def test_while_the_broker_hangs_a_message_may_be_as_old_as_its_last_acknowledgement() -> None:
+    held = HeldMessages(NOW)
+    held.acknowledged(NOW + 1, NOW + 1.01)
+    assert held.under_way_since(NOW + 4, NOW + 3) == NOW + 1.01
 
 
 def test_a_message_that_comes_out_of_a_silence_may_be_as_old_as_that() -> None:
     held = HeldMessages(NOW)
     held.acknowledged(NOW + 1, NOW + 1.01)
-    assert held.under_way_since(NOW + 9) == NOW + 1.01, "before anything is acknowledged again"
     for sent in (2.0, 4.0, 8.9):
         held.acknowledged(NOW + sent, NOW + 9)
-    assert held.under_way_since(NOW + 9) == NOW + 1.01
+    assert held.under_way_since(NOW + 9, None) == NOW + 1.01
     late = NOW + 9 + SENDERS_RETURN_WITHIN_S
     held.acknowledged(late - 0.01, late)
-    assert held.under_way_since(late) == NOW + 1.01, "its sender may have been held up"
-    assert held.under_way_since(late + 0.01) == late
+    assert held.under_way_since(late, None) == NOW + 1.01, "its sender may have been held up"
+    assert held.under_way_since(late + 0.01, None) == late + 0.01
 
 
 def test_each_silence_has_its_own_beginning() -> None:
@@ -122,18 +128,18 @@ def test_each_silence_has_its_own_beginning() -> None:
     held.acknowledged(NOW + 1, NOW + 4)
     held.acknowledged(NOW + 50, NOW + 50.01)
     held.acknowledged(NOW + 51, NOW + 54)
-    assert held.under_way_since(NOW + 54) == NOW + 50.01
+    assert held.under_way_since(NOW + 54, None) == NOW + 50.01
 
 
 def test_a_message_on_a_new_connection_may_be_as_old_as_the_loss() -> None:
     held = HeldMessages(NOW)
     held.connected(NOW + 60, lost_since=NOW + 5)
-    assert held.under_way_since(NOW + 61) == NOW + 5
+    assert held.under_way_since(NOW + 61, None) == NOW + 5
     held.acknowledged(NOW + 62, NOW + 62.01)
-    assert held.under_way_since(NOW + 63) == NOW + 62.01
+    assert held.under_way_since(NOW + 63, None) == NOW + 63
 
 
 def test_on_the_first_connection_there_was_no_loss() -> None:
     held = HeldMessages(NOW)
     held.connected(NOW + 60, lost_since=None)
-    assert held.under_way_since(NOW + 61) == NOW + 60
+    assert held.under_way_since(NOW + 61, None) == NOW + 61
