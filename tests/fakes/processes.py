@@ -64,11 +64,9 @@ def process_tree(
     Each is younger than the row before unless it is said when it `started`. The command lines of `hidden` ones are not
     ours to see.
     """
-    return FakeProcesses(
-        {
-            Process(pid, parent, Path(words[0]).name[:15], (started or {}).get(pid, float(place)), place): Details(
-                () if hidden else words
-            )
-            for place, (pid, parent, words) in enumerate(rows)
-        }
-    )
+    found = {}
+    for place, (pid, parent, words) in enumerate(rows):
+        began = (started or {}).get(pid, float(place))
+        process = Process(pid, parent, Path(words[0]).name[:15], began, ticks=int(100 * began))
+        found[process] = Details(() if hidden else words)
+    return FakeProcesses(found)

@@ -52,7 +52,7 @@ class Processes:
         for parent in found:  # it grows meanwhile
             for child in self._children.get(parent.pid, ()):
                 # A child that is older than its parent belongs to an earlier process with that pid.
-                if child.pid not in known and child.started >= parent.started:
+                if child.pid not in known and not _is_older(child, parent):
                     known.add(child.pid)
                     found.append(child)
         return found
@@ -128,6 +128,13 @@ class ProcessesOnDemand(Processes):
         if process.pid not in self._seen:
             self._seen[process.pid] = process
             self._children.setdefault(process.parent, []).append(process)
+
+
+def _is_older(one: Process, other: Process) -> bool:
+    """By ticks, where they are known: the clock may have been set back between the two."""
+    if one.ticks is None or other.ticks is None:
+        return one.started < other.started
+    return one.ticks < other.ticks
 
 
 def end_marked(variable: str, directory: Path, named: str = "") -> None:

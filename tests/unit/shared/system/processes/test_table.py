@@ -28,6 +28,11 @@ def test_a_process_is_no_child_of_a_younger_one() -> None:
     assert pids(tree, 5) == [5, 7]
 
 
+def test_a_child_is_found_though_the_clock_was_set_back_before_it_began() -> None:
+    tree = Processes([Process(5, 1, "sh", 7_200.0, ticks=100), Process(6, 5, "tool", 60.0, ticks=200)])
+    assert pids(tree, 5) == [5, 6]
+
+
 def test_a_circle_ends() -> None:
     tree = process_tree([(5, 6, ["a"]), (6, 5, ["b"]), (0, 0, ["kernel"])], {5: 1.0, 6: 1.0, 0: 1.0})
     assert sorted(pids(tree, 5)) == [5, 6]
