@@ -216,7 +216,7 @@ def numbered(path: Path, number: int) -> Path:
 
 
 def older_parts(path: Path) -> list[Path]:
-    return [part for part in path.parent.glob(f"{path.name}.*") if part.suffix[1:].isdigit()]
+    return [part for part in path.parent.glob(f"{path.name}.*") if part.suffix[1:].isdecimal()]
 
 
 def _opened(path: Path) -> BinaryIO | None:

@@ -206,7 +206,7 @@ class LogKeeper:
         with suppress(OSError), os.scandir(self._directory) as found:
             for entry in found:
                 agent, dot, part = entry.name.partition(".log")
-                number = int(part[1:]) if part[1:].isdigit() else 0
+                number = int(part[1:]) if part[1:].isdecimal() else 0
                 if not dot or (part and not number) or (not number and agent in panes):
                     continue
                 try:

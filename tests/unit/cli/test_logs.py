@@ -251,6 +251,17 @@ def test_a_log_that_was_renamed_is_read_to_its_end(directory: Path) -> None:
         assert found + tail.read() == log.written
 
 
+def test_a_file_with_an_odd_number_is_no_part(directory: Path) -> None:
+    log = Log(directory)
+    log.path.with_name(f"{log.path.name}.\N{SUPERSCRIPT TWO}").write_text("")
+    with closing(LogTail(log.path)) as tail:
+        log.write(5)
+        found = tail.read()
+        log.rotate()
+        log.write(5)
+        assert found + tail.read() == log.written
+
+
 def test_parts_that_were_removed_before_they_were_read_are_left_out(directory: Path) -> None:
     log = Log(directory)
     with closing(LogTail(log.path)) as tail:

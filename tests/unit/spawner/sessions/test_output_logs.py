@@ -237,6 +237,13 @@ def test_what_is_more_than_may_be_kept_is_dropped_and_said(keeper: LogKeeper, tm
     assert keeper.tend([pane()], NOW + 60) == []
 
 
+def test_a_file_with_an_odd_number_is_passed_over(keeper: LogKeeper) -> None:
+    odd = keeper.pipe_for("builder").path.with_name("builder.log.\N{SUPERSCRIPT TWO}")
+    odd.write_text("")
+    assert keeper.tend([pane()], NOW) == []
+    assert odd.exists()
+
+
 def test_a_log_that_is_not_piped_waits_until_it_can_be_written(keeper: LogKeeper, tmux: FakeTmux) -> None:
     path = keeper.pipe_for("builder").path
     path.unlink()
