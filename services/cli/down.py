@@ -8,8 +8,8 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from registry import BadRegistry, RegistryFile
 from services.cli import exit_codes, supervision
@@ -22,7 +22,7 @@ from shared.contract.states import Status
 from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.messaging.journal import why_not_writable
-from shared.system.lock import AlreadyRunning, hold
+from shared.system.lock import AlreadyRunning, LockHandle, hold
 from shared.system.tmux import Pane, Tmux
 
 RECORDED_WITHIN_S = 3.0
@@ -60,7 +60,12 @@ def bring_down(fleet: Fleet, *, agents: bool) -> list[str]:
         say("nothing was running")
         return []
     unwritable = why_not_writable(fleet.journal)
-    with nullcontext() if unwritable else _alone(fleet):
+    held: AbstractContextManager[object] = nullcontext()
+    try:
+        held = held if unwritable else _alone(fleet)
+    except OSError as error:  # a full disk
+        unwritable = f"{fleet.home} can't be written: {error.strerror}"
+    with held:
         running = sessions(fleet)
         left_alone: set[str] | None = None
         if agents and unwritable:
@@ -95,22 +100,17 @@ def sessions(fleet: Fleet) -> list[str]:
     return sorted(pane.agent for pane in _panes(fleet) if pane.agent)
 
 
-@contextmanager
-def _alone(fleet: Fleet) -> Iterator[None]:
+def _alone(fleet: Fleet) -> LockHandle:
     """One `down` at a time. The spawner goes by this lock too: what a `down` asked for ends with it."""
     told = False
     while True:
         try:
-            held = hold(down_lock(fleet), "`muster down`")
+            return hold(down_lock(fleet), "`muster down`")
         except AlreadyRunning as other:
             if not told:
                 say(f"waiting for another `muster down` (pid {other.pid})")
             told = True
             time.sleep(0.1)
-        else:
-            break
-    with held:
-        yield
 
 
 def _end_by_spawner(fleet: Fleet) -> set[str] | None:

@@ -59,10 +59,14 @@ def hold(path: Path, what: str = "process") -> LockHandle:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     for _ in _tries():
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if _lock(descriptor, fcntl.LOCK_EX) and _is_still(path, descriptor):
-            os.pwrite(descriptor, pid_line := f"{os.getpid()}\n".encode(), 0)
-            os.ftruncate(descriptor, len(pid_line))
-            return LockHandle(path, descriptor)
+        try:
+            if _lock(descriptor, fcntl.LOCK_EX) and _is_still(path, descriptor):
+                os.pwrite(descriptor, pid_line := f"{os.getpid()}\n".encode(), 0)
+                os.ftruncate(descriptor, len(pid_line))
+                return LockHandle(path, descriptor)
+        except OSError:  # the disk is full: a lock without a pid would hold others up
+            os.close(descriptor)
+            raise
         os.close(descriptor)
     raise AlreadyRunning(_recorded(path) or 0, what)
 

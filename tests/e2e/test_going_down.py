@@ -144,6 +144,18 @@ def test_muster_leaves_a_person_s_server_whoever_ended_the_agents(up: RunningFle
     wait_until(lambda: not server.is_running(), "no tmux server")
 
 
+def test_all_are_ended_though_the_disk_is_full(up: RunningFleet) -> None:
+    server = server_of(up)
+    up.runs_under = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")  # an error from each write, as on a full disk
+    try:
+        done = up.cli("down", "--agents")
+    finally:
+        up.runs_under = ()
+    assert f"{up.fleet.home} can't be written: " in done.stderr
+    assert supervision.pids(up.fleet) == {}
+    wait_until(lambda: not server.is_running(), "no tmux server")
+
+
 def test_up_waits_for_a_down_and_says_when_a_down_has_ended_it(up: RunningFleet) -> None:
     with hold(down_lock(up.fleet)):
         waits = begin(up, "up")

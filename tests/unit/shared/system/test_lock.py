@@ -1,5 +1,6 @@
 """The lock: one living holder, told by the kernel and not by what a file says."""
 
+import errno
 import fcntl
 import os
 import subprocess
@@ -119,3 +120,13 @@ def test_a_holder_without_a_pid_is_asked_again_later(path: Path) -> None:
         path.write_text("")
         with pytest.raises(Retryable, match="has not written its pid"):
             holder(path)
+
+
+def test_a_full_disk_leaves_no_lock_without_a_pid(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.pwrite", no_room)
+    with pytest.raises(OSError, match="No space"):
+        hold(path)
+    assert holder(path) is None
