@@ -133,8 +133,8 @@ def _end_what_is_left(fleet: Fleet, left_alone: set[str] | None) -> None:
     try:
         if left_alone is not None and not {pane.agent for pane in _look(fleet)} - left_alone:
             return
-        if not fleet.journal.exists():
-            return
+        if not fleet.journal.exists() and not _look(fleet):
+            return  # never up, or nothing of it is left
         code = supervision.run_alone(fleet, "spawner", "--end-sessions", tell=say, silent_s=PROGRESS_WITHIN_S)
         left = [] if code == 0 else sorted(pane.agent for pane in _look(fleet) if pane.agent)
     except MusterError as error:

@@ -156,6 +156,15 @@ def test_all_are_ended_though_the_disk_is_full(up: RunningFleet) -> None:
     wait_until(lambda: not server.is_running(), "no tmux server")
 
 
+def test_all_are_ended_though_the_journal_was_lost(up: RunningFleet) -> None:
+    server = server_of(up)
+    up.cli("down")
+    for each in up.fleet.home.glob("journal.db*"):
+        each.unlink()
+    up.cli("down", "--agents")
+    wait_until(lambda: not server.is_running(), "no tmux server")
+
+
 def test_up_waits_for_a_down_and_says_when_a_down_has_ended_it(up: RunningFleet) -> None:
     with hold(down_lock(up.fleet)):
         waits = begin(up, "up")
