@@ -4,11 +4,11 @@
 # comes meanwhile waits in the pipe. Without a block size for the output, each read is written at once, however short.
 
 write_log() {
-    log=$1 bytes=$2 keep=$3
+    log=$1 bytes=$2 keep=$3 least=64
+    [ "$bytes" -ge "$least" ] || bytes=$least # with less it would rotate for ever, and read nothing
     block=$((bytes / 640))
     [ "$block" -lt 16384 ] || block=16384
     [ "$block" -gt 0 ] || block=1
-    least=64
     while :; do
         size=0
         [ ! -f "$log" ] || size=$(wc -c < "$log") || return

@@ -1,9 +1,11 @@
 """What a program writes goes to a log, from its first word on, whatever the log is called."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from shared.system.tmux import LogPipe
 from tests.integration.tmux.server import SLEEPER, Server, eventually, log_to
 
 SPEAKER = ["sh", "-c", "printf 'first word'; exec sleep 1000"]
@@ -57,6 +59,14 @@ def test_another_log_takes_over_and_what_was_in_it_stays(server: Server) -> None
     assert server.tmux.pipe(pane.pane_id, log_to(first)) is True
     server.run("send-keys", "-t", pane.pane_id, "-l", "three")
     eventually(lambda: has(first, "onethree"))
+
+
+@pytest.mark.parametrize("size", [0, 1, 63])
+def test_a_log_that_may_hold_next_to_nothing_is_written(tmp_path: Path, size: int) -> None:
+    log = tmp_path / "log"
+    command = LogPipe(log, size, 1).command()
+    subprocess.run(["sh", "-c", command], input=b"first word", check=True, timeout=20)
+    assert log.read_bytes() == b"first word"
 
 
 def test_a_pane_tells_whether_it_has_a_log(server: Server) -> None:
