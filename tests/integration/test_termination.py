@@ -71,11 +71,11 @@ def test_what_outlives_its_session_is_ended_by_its_spawn(tmux: Tmux, tmp_path: P
     try:
         tmux.kill(pane.session_id)
         assert lives(top)
-        assert not end_left_over(top, "another")
+        assert not end_left_over([(top, "another")])
         assert lives(top)
-        assert end_left_over(top, "s1")
+        assert end_left_over([(top, "s1")])
         assert not lives(top)
-        assert not end_left_over(top, "s1")
+        assert not end_left_over([(top, "s1")])
     finally:
         psutil.Process(apart).kill()
 

@@ -4,6 +4,7 @@ A `stop_all` goes on over turns and over deaths of the spawner. Meanwhile no age
 down` sent holds as long as that process lives: if it was killed, nothing more is ended, and what was ended runs again.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -62,6 +63,7 @@ class Stops:
     def stop(self, view: SpawnerView, pending: PendingCommand, agent: str, *, for_now: bool) -> None:
         ran = view.running(agent) is not None
         end_sessions(self._tmux, [view.panes[agent]] if agent in view.panes else [])
+        _end_left_over(view, [agent])
         self._publish(view, pending, agent, for_now=for_now)
         if for_now:
             self.down_for_now.add(agent)
@@ -93,9 +95,10 @@ class Stops:
         self, view: SpawnerView, pending: PendingCommand, command: StopAll, progress: StopProgress, found: list[str]
     ) -> None:
         """All sessions are gone: those agents follow that had none, or that a spawner ended which died of it."""
-        for agent in dict.fromkeys([*view.fleet.agents, *view.adopted()]):
-            if agent not in found:
-                self._publish(view, pending, agent, for_now=command.for_now)
+        rest = [agent for agent in dict.fromkeys([*view.fleet.agents, *view.adopted()]) if agent not in found]
+        _end_left_over(view, rest)
+        for agent in rest:
+            self._publish(view, pending, agent, for_now=command.for_now)
         if command.down is None:
             view.turn.memory.put(STOP_PROGRESS, None)
             self.down_for_now |= set(view.fleet.agents) | set(view.adopted()) if command.for_now else set()
@@ -108,14 +111,18 @@ class Stops:
 
     def _publish(self, view: SpawnerView, pending: PendingCommand, agent: str, *, for_now: bool) -> None:
         known, pane = view.known(agent), view.panes.pop(agent, None)
-        if pane is None and known.spawn and known.session.pid:  # its session is gone, but its program may go on
-            end_left_over(known.session.pid, known.spawn)
         stopped = known.as_stopped()
         view.remember(agent, stopped if for_now else replace(stopped, wish=Desired.STOPPED, overrides={}))
         if pane is not None or known.had_session or not (for_now or known.wish is Desired.STOPPED):
             spawn = pane.spawn if pane is not None else known.spawn
             event = AgentStopped(agent=agent, spawn=spawn, reason=by(pending), for_now=for_now)
             view.turn.emit(event, cause=pending.request.id)
+
+
+def _end_left_over(view: SpawnerView, agents: Iterable[str]) -> None:
+    """End the programs of agents whose session is gone. Together: each may take seconds."""
+    gone = [view.known(agent).session for agent in agents if agent not in view.panes]
+    end_left_over([(each.pid, each.spawn) for each in gone if each.pid and each.spawn])
 
 
 def _stopped(ended: tuple[str, ...]) -> str:

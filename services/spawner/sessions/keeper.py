@@ -141,7 +141,7 @@ class SessionKeeper:
             return
         launch = self._next_launch(view, agent, known, fresh=start.fresh)
         if start.replaces and known.session.pid:
-            end_left_over(known.session.pid, start.replaces)
+            end_left_over([(known.session.pid, start.replaces)])
         pane = self.launch(view, launch, next_spawn(view, agent, known))
         if counts:
             restarts = [*(view.turn.memory.find(FLEET_RESTARTS) or []), view.now]

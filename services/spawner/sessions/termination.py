@@ -26,13 +26,20 @@ def end_sessions(tmux: Tmux, panes: Sequence[Pane]) -> None:
     end_processes(processes)
 
 
-def end_left_over(pid: int, spawn: str) -> bool:
-    """End the program of a session that is gone, if it still runs; True if it did. Its spawn id proves whose it is."""
+def end_left_over(sessions: Iterable[tuple[int, str]]) -> bool:
+    """End the programs of sessions that are gone, all at once, if they still run; True if one did.
+
+    By pid and spawn id: that proves whose a program is.
+    """
+    left = [pid for pid, spawn in sessions if _is_of(pid, spawn)]
+    table = Processes.look() if left else Processes(())
+    end_processes([process for pid in left for process in of_terminal(pid, table)])
+    return bool(left)
+
+
+def _is_of(pid: int, spawn: str) -> bool:
     with suppress(psutil.Error):
-        process = psutil.Process(pid)
-        if process.environ().get("MUSTER_SPAWN") == spawn:
-            end_processes(of_terminal(pid, Processes.look()))
-            return True
+        return psutil.Process(pid).environ().get("MUSTER_SPAWN") == spawn
     return False
 
 

@@ -3,6 +3,8 @@
 import os
 from collections.abc import Callable
 
+import pytest
+
 from services.spawner.commands.stops import ENDED_IN_A_TURN
 from shared.client.processes import down_lock
 from shared.contract.commands import Spawn, SpawnAll, StopAll
@@ -106,3 +108,16 @@ def test_what_is_left_of_another_down_ends_nothing(make: MakeWorld) -> None:
     with hold(down_lock(world.written.file.fleet)):
         assert world.reply(StopAll(id="c1", for_now=True, down=os.getpid() + 1)).code == "refused"
     assert set(world.tmux.panes) == {"builder"}
+
+
+def test_programs_that_outlived_their_sessions_are_ended_together(
+    make: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make(agents={"reviewer": {}})
+    turns_until(world, lambda: len(world.tmux.panes) == 2)
+    sessions = [world.known(agent).session for agent in ("builder", "reviewer")]
+    asked: list[list[tuple[int, str]]] = []
+    monkeypatch.setattr("services.spawner.commands.stops.end_left_over", asked.append)
+    world.tmux.panes.clear()
+    world.turn(StopAll(id="c1"))
+    assert asked == [[(each.pid, each.spawn) for each in sessions]]
