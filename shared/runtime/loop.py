@@ -168,11 +168,14 @@ class ServiceLoop:
             self._next_heartbeat = time.monotonic()
 
     def _shut_down(self) -> None:
+        listened = time.time() - self._bus.silence_s() if self._bus.answers else None
         self._presence.publish(Presence.OFFLINE, self._outbox.last, "stopped")
         self._bus.stop()
         self._effects.close()
         try:
             self._outbox.save_progress(time.monotonic(), at_once=True)
+            if listened is not None:  # what the broker keeps from now on was sent later than all that was answered
+                self._journal.note_listened(listened)
         except MusterError as error:
             self._log.warning("could not note what was published", reason=str(error))
         self._journal.close()

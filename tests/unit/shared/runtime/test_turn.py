@@ -4,6 +4,7 @@ import io
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,6 +25,7 @@ from shared.messaging.inbox import (
     LookRequest,
     MessageAcknowledged,
     MessageArrived,
+    QuitSignal,
 )
 from shared.messaging.intake import request_of
 from shared.messaging.journal import Journal, JournalLost, JournalUnavailable, Request
@@ -357,6 +359,20 @@ def test_a_repeated_start_of_a_connection_knows_how_long_the_service_was_away(ri
     rig.service.does = [tells, tells]
     rig.run(command())
     assert rig.codes() == {"c1": "expired"}
+
+
+def test_a_service_that_ends_notes_how_long_it_was_at_the_broker(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes while it is away counts as sent later than what it has answered."""
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    connect(rig)
+    rig.service.does = [tells]
+    rig.run(command())
+    rig.journal.note_listened(1.0)
+    answered = time.time()
+    rig.inbox.put(QuitSignal(15))
+    rig.loop.run()
+    with closing(Journal(rig.path, "spawner")) as journal:
+        assert journal.listened() >= answered
 
 
 def acknowledged(number: int) -> MessageAcknowledged:
