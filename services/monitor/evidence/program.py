@@ -54,7 +54,8 @@ class AgentProgram:
         """Search the program if it is not known or gone, and its live file; True if it replaced another program."""
         is_there = self.is_there
         wants_live_file = self._kind == KEEPS_LIVE_FILE and self._live_file is None  # a wrapper may start it later
-        waits = not at_once and 0 <= self._search_at - now <= LIVE_FILE_AGAIN_S
+        longest_s = LIVE_FILE_AGAIN_S if is_there else SEARCH_AGAIN_MAX_S
+        waits = not at_once and 0 <= self._search_at - now <= longest_s
         if pane.dead or (is_there and not wants_live_file) or waits:
             return False
         processes = self._look()
