@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 
 from services.spawner.service import Spawner
 from shared.contract.commands import Reply, StopAll
@@ -26,10 +27,15 @@ class EndingSpawner(Spawner):
         request = request_of(view.fleet.space, command, turn.now.timestamp())  # not stored: it is for this run only
         self._commands.carry_out(view, PendingCommand(request, command))
         for _, reply, _ in turn.deferred.values():
-            print(reply.said, flush=True)
+            _tell(reply.said)
         for _, reply in turn.replies.values():
-            print(reply.said, flush=True)
+            _tell(reply.said)
             self.answer = reply
+
+
+def _tell(said: str) -> None:
+    with suppress(BrokenPipeError):  # its parent was killed: the next turn is refused, and is the last
+        print(said, flush=True)
 
 
 def end_sessions_alone(fleet: str | None, build: Callable[[ServiceContext], EndingSpawner]) -> int:

@@ -1,5 +1,6 @@
 """`down --agents` ends what it promises, says how far it is, and leaves nothing, whatever happens to it meanwhile."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -142,6 +143,21 @@ def test_muster_leaves_a_person_s_server_whoever_ended_the_agents(up: RunningFle
     server = server_of(up)
     run_tmux(up.socket, "kill-session", "-t", "=mine")
     wait_until(lambda: not server.is_running(), "no tmux server")
+
+
+def test_who_ends_sessions_for_a_down_ends_with_it(up: RunningFleet) -> None:
+    for program in ("supervisor", "spawner"):
+        up.signal(program, signal.SIGKILL)
+    wait_until(lambda: not {"supervisor", "spawner"} & supervision.pids(up.fleet).keys(), "neither")
+    down = begin(up, "down", "--agents")
+    try:
+        says(down, "down: ")
+        alone = up.signal("spawner", signal.SIGSTOP)
+    finally:
+        down.kill()
+        down.communicate()
+    os.kill(alone, signal.SIGCONT)
+    wait_until(lambda: "spawner" not in supervision.pids(up.fleet), "it has ended")
 
 
 def test_all_are_ended_though_the_disk_is_full(up: RunningFleet) -> None:
