@@ -23,6 +23,7 @@ from shared.errors import MusterError
 from shared.fleet import Fleet
 from shared.messaging.journal import why_not_writable
 from shared.system.lock import AlreadyRunning, LockHandle, hold
+from shared.system.processes import ProcessesOnDemand
 from shared.system.tmux import Pane, Tmux
 
 RECORDED_WITHIN_S = 3.0
@@ -85,14 +86,27 @@ def bring_down(fleet: Fleet, *, agents: bool) -> list[str]:
 
 
 def _kill_sessions(fleet: Fleet) -> None:
-    """End the sessions that Muster started, when no service runs that would start them again."""
+    """End the sessions that Muster started, when no service runs that would start them again.
+
+    Which of the others were only found is in nobody's reach then: all of them are left alone.
+    """
     tmux = Tmux(fleet.declared.tmux.socket)
     try:
-        for pane in tmux.look():
-            if pane.fleet == fleet.stamp and not pane.pane_only:
+        panes = [pane for pane in tmux.look() if pane.fleet == fleet.stamp]
+        left = [pane for pane in panes if pane.pane_only or not (pane.dead or _is_started(pane))]
+        for pane in panes:
+            if pane not in left:
                 tmux.kill(pane.target, spawn=pane.spawn)
     finally:
         tmux.close()
+    if left:
+        say(f"left alone, for Muster did not start them: {_named(sorted(pane.agent or pane.session for pane in left))}")
+
+
+def _is_started(pane: Pane) -> bool:
+    """Whether Muster has started what runs in it: the program's environment says so."""
+    processes = ProcessesOnDemand()
+    return any(processes.environment(each).get("MUSTER_SPAWN") == pane.spawn for each in processes.below(pane.pid)[:1])
 
 
 def sessions(fleet: Fleet) -> list[str]:

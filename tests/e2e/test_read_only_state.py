@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.broker import wait_until
+from tests.fixtures.by_hand import run_tmux
 from tests.fixtures.fleet import RunningFleet
 
 WITHOUT_OVERRIDE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--")
@@ -77,10 +78,13 @@ def test_what_can_be_read_is_read_and_all_goes_on_when_it_is_writable_again(flee
 
 
 def test_down_ends_all_of_it(fleet: RunningFleet) -> None:
+    run_tmux(fleet.socket, "new-session", "-d", "-s", "mine", "sleep", "100000")
     with read_only(fleet.fleet.home):
+        fleet.tmux.stamp("mine", agent="mine", spawn="s1", fleet=fleet.fleet.stamp)  # as one that was found
         ended = fleet.cli("down", "--agents").stderr
         assert unwritable(fleet) in ended
-        assert fleet.tmux.look() == []
+        assert "left alone, for Muster did not start them: mine" in ended
+        assert [pane.agent for pane in fleet.tmux.look()] == ["mine"]
         assert "down    -" in fleet.cli("status", code=3).stdout
     fleet.up()
     fleet.wait_for_status("builder", "running")
