@@ -71,7 +71,7 @@ def ask(
     reached = exchange.through_broker()
     if exchange.reply is None:
         if exchange.waits is None:
-            on_wait(f"{_why(fleet, owner, reached=reached)}: the command goes through the journal")
+            on_wait(f"{_why(fleet, owner, reached=reached)}: the command waits in the journal")
         try:
             exchange.through_journal()
         except MusterError as fault:

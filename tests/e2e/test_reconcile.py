@@ -73,7 +73,7 @@ def test_without_a_broker_it_goes_through_the_journal(fleet: RunningFleet) -> No
     with fleet.broker_down():
         looked = fleet.cli("reconcile", "--dry-run")
         assert looked.stdout == AGREED
-        assert "the broker is down: the command goes through the journal" in looked.stderr
+        assert "the broker is down: the command waits in the journal" in looked.stderr
 
 
 def test_with_everything_down_a_look_needs_no_services(fleet: RunningFleet) -> None:

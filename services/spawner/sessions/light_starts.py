@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from shared.system.processes.process import children_of
+
 LOOKED_AT_EVERY_S = 0.1
 LIGHT_BELOW = 0.25
 """A light program wanted a processor for less than this share of the time."""
@@ -51,7 +53,18 @@ class RecentStarts:
 
 
 def wanted_processor_s(pid: int) -> float | None:
-    """Of its main thread. The wait counts: on a busy machine a heavy program does not look light."""
+    """Of its main thread, and of those of the processes that it started: it may be a wrapper. The wait for a processor
+    counts: on a busy machine a heavy program does not look light."""
+    own = _wanted_by(pid)
+    if own is None:
+        return None
+    below = children_of(pid) or []
+    for child in below:  # it grows meanwhile
+        below += children_of(child) or []
+    return own + sum(_wanted_by(child) or 0.0 for child in below)
+
+
+def _wanted_by(pid: int) -> float | None:
     with suppress(OSError, ValueError, IndexError):
         ran, waited, *_ = Path(f"/proc/{pid}/schedstat").read_text().split()
         return (int(ran) + int(waited)) / 1e9

@@ -1,8 +1,12 @@
 """Which starts are light: by what a program wants of the processors, each counted once."""
 
 import os
+import signal
+import subprocess
+from pathlib import Path
 
 from services.spawner.sessions.light_starts import LOOKED_AT_FOR_S, RecentStarts, wanted_processor_s
+from tests.fixtures.broker import wait_until
 
 
 class Programs:
@@ -50,3 +54,14 @@ def test_what_has_ended_or_stays_heavy_is_no_longer_looked_at() -> None:
 def test_linux_says_what_a_program_wants() -> None:
     assert (wanted_processor_s(os.getpid()) or 0.0) > 0.0
     assert wanted_processor_s(2**22 + 1) is None
+
+
+def test_a_wrapper_wants_what_its_program_wants() -> None:
+    wrapper = subprocess.Popen(["sh", "-c", "while :; do :; done & wait"], start_new_session=True)
+    try:
+        wait_until(lambda: (wanted_processor_s(wrapper.pid) or 0.0) > 0.2, "what the program below it has wanted")
+        own = Path(f"/proc/{wrapper.pid}/schedstat").read_text().split()
+        assert int(own[0]) < 0.2e9
+    finally:
+        os.killpg(wrapper.pid, signal.SIGKILL)
+        wrapper.wait()
