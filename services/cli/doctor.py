@@ -227,9 +227,11 @@ def _bus_and_services(fleet: Fleet) -> Iterator[Finding]:
     endpoints = endpoints_of(fleet)
     bus = read_presence(fleet, 2.0) if endpoints else None
     found = f"{', '.join(map(str, endpoints)) or 'none yet'} {'does not answer' if bus is None else 'answers'}"
-    mend = "muster up (or look at .muster/logs/broker.log)" if bus is None else ""
-    yield Finding("bus", bus is not None, found, mend)
     pids = supervision.pids(fleet)
+    mend = "muster up (or look at .muster/logs/broker.log)" if bus is None else ""
+    if bus is None and "broker" in pids:
+        mend = f"its process (pid {pids['broker']}) runs and hangs: muster down, then muster up"
+    yield Finding("bus", bus is not None, found, mend)
     supervised = supervision.SUPERVISOR in pids
     found = "runs" if supervised else "does not run: nobody restarts what dies"
     yield Finding("supervisor", supervised, found, "" if supervised else "muster up")

@@ -47,8 +47,10 @@ def run(options: argparse.Namespace) -> int:
     try:
         ended = bring_down(fleet, agents=options.agents)
     except KeyboardInterrupt:
-        on = "the services go on, and start again what was ended" if is_up(fleet) else "the services are down"
-        say(f"interrupted: {on}; run `muster down{' --agents' if options.agents else ''}` again")
+        say(
+            f"interrupted: run `muster down{' --agents' if options.agents else ''}` again; until then services may run,"
+        )
+        say("and start again agents that were ended: `muster status` says what is so")
         return exit_codes.INTERRUPTED
     if options.json:
         print(json.dumps({"ended": ended}))
@@ -150,13 +152,15 @@ def _end_what_is_left(fleet: Fleet, left_alone: set[str] | None) -> None:
         if not fleet.journal.exists() and not _look(fleet):
             return  # never up, or nothing of it is left
         code = supervision.run_alone(fleet, "spawner", "--end-sessions", tell=say, silent_s=PROGRESS_WITHIN_S)
+        if code != 0:  # the fleet file is broken, say, or the disk is full
+            _kill_sessions(fleet)
         left = [] if code == 0 else sorted(pane.agent for pane in _look(fleet) if pane.agent)
     except MusterError as error:
         raise NotEnded(
             f"the services are down, but whether agents still run is not known: {error}; when tmux answers, run"
             " `muster down --agents` again"
         ) from error
-    if code != 0:
+    if left:
         raise NotEnded(
             f"the services are down, but {len(left)} agents still run in tmux: {_named(left)}; look at"
             f" {supervision.log_of(fleet, 'spawner')}, then run `muster down --agents` again"

@@ -47,7 +47,9 @@ def make_home(fleet: Fleet) -> None:
             make_directory(directory)
         write(fleet.home / ".gitignore", "*\n")
     except OSError as error:
-        raise MusterError(f"{fleet.home} can't be made: {error}; Muster keeps its files there") from error
+        raise MusterError(
+            f"{fleet.home} can't be written: {error.strerror or error}; Muster keeps its files there"
+        ) from error
     ensure_credentials(fleet.home)
 
 

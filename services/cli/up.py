@@ -38,12 +38,16 @@ def run(options: argparse.Namespace) -> int:
                 f"{', '.join(new)}: switched on since the services were started; run `muster down`, then `muster up`"
             )
         waiting = _wait_for_services(fleet)
-        if waiting:
-            said = "up, but not all of it answers" if is_up(fleet) else ENDED_MEANWHILE
-            raise MusterError(f"{said}: {_last_log_lines(fleet, waiting)}\nrun: muster doctor")
+        if waiting and is_up(fleet):
+            hangs = "broker" in supervision.pids(fleet) and read_presence(fleet, 1.0) is None
+            mend = "the broker does not answer: run `muster down`, then `muster up`" if hangs else "run: muster doctor"
+            raise MusterError(f"up, but not all of it answers: {_last_log_lines(fleet, waiting)}\n{mend}")
+    else:
+        waiting = list(fleet.services)
+    if not waiting:
         say("already up")
     else:
-        bring_up(fleet)
+        bring_up(fleet)  # also where a `down` that was interrupted ended it while we looked
         write(fleet.home / "fleet.schema.json", render(schema()))  # of this version, for editors
         say(f"up: {', '.join(programs(fleet))} (logs in {fleet.home / 'logs'})")
         if "board" in fleet.services:

@@ -25,7 +25,7 @@ from shared.contract.envelope import Data
 from shared.fleet import Fleet, FleetFile
 from shared.messaging.journal import Journal
 from shared.runtime.turn import PendingCommand, Turn
-from shared.system.processes import Processes
+from shared.system.processes import Processes, ProcessesOnDemand
 from shared.system.tmux import Pane, Tmux
 from shared.system.tmux.server import socket_of
 
@@ -97,7 +97,7 @@ class Monitor:
     def _look(self) -> Processes:
         """The processes of this turn; read when they are first needed."""
         if self._processes is None:
-            self._processes = Processes.look()
+            self._processes = ProcessesOnDemand()
         return self._processes
 
     def _update_subjects(self, turn: Turn, fleet: Fleet, records: Records, panes: Panes) -> None:

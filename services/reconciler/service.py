@@ -49,8 +49,6 @@ NEW_SESSION_S = 3.0
 """A session younger than this is reported by the service that made it."""
 START_LASTS_AT_MOST_S = 600.0
 """A spawner that hangs for longer in the middle of a start is no explanation any more."""
-EVENTS_SEARCHED = 2_000
-"""How far back the spawner's events are searched for the start of a session."""
 
 
 @dataclass(frozen=True)
@@ -336,7 +334,7 @@ class Explanations:
             return "what the spawner told of it is not recorded yet"
         if drift is UNREGISTERED:
             made = turn.corrected(pane.created) if pane is not None else NEVER
-            if started is not None and self._is_being_started(lifecycle, started, turn.now.timestamp() - made):
+            if started is not None and self._is_being_started(started, turn.now.timestamp() - made):
                 return "the spawner is about to tell of its start"
             if turn.now.timestamp() - made < NEW_SESSION_S:
                 return "its session has just been made"
@@ -344,12 +342,11 @@ class Explanations:
                 return "its record may follow"
         return ""
 
-    def _is_being_started(self, lifecycle: str, pane: Pane, age_s: float) -> bool:
+    def _is_being_started(self, pane: Pane, age_s: float) -> bool:
         """Whether a living spawner may have made this session and not told of it yet, however slow it is."""
         if pane.spawn is None or age_s >= START_LASTS_AT_MOST_S or not self._spawner_lives():
             return False
-        told = self._journal.newest_on([lifecycle], limit=20, scanned=EVENTS_SEARCHED)
-        return not any(f'"{pane.spawn}"'.encode() in entry.payload for entry in told)
+        return not self._journal.remembers("spawner", pane.spawn)
 
     def _is_busy(self, agent: str, now: datetime, waited: timedelta) -> bool:
         """Whether a command about the agent is open, or was answered just now.

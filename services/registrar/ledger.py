@@ -15,6 +15,7 @@ from registry.memory import OUTDATED, RECORDS, OutdatedEntry
 from services.registrar.fold import endings, fold
 from shared.contract.envelope import Envelope
 from shared.contract.events.activity import StatusChanged
+from shared.contract.events.lifecycle import AgentDeleted
 from shared.contract.topics import AGENT_ACTIVITY, AGENT_DRIFT, AGENT_LIFECYCLE, MalformedDocument, Space, locate
 from shared.messaging.cursors import ReceivedEvent
 from shared.messaging.journal import Journal
@@ -79,8 +80,11 @@ class Ledger:
             self.gone.add(agent)
 
     def begin_anew(self, rebuilt: "Ledger") -> None:
-        """Take other records, of which the file has none."""
-        self.records, self.ended = rebuilt.records, rebuilt.ended
+        """Take other records, of which the file has none. What no event tells of stays: the journal may be younger than
+        its agents."""
+        told = {*rebuilt.records, *rebuilt.gone}
+        self.records = {**{name: each for name, each in self.records.items() if name not in told}, **rebuilt.records}
+        self.ended = {**self.ended, **rebuilt.ended}
         self.written = {}
         self.gone = set()
 
@@ -113,6 +117,9 @@ def refold(journal: Journal, space: Space) -> Ledger:
     ledger = Ledger()
     for _, _, _, envelope in sorted(_in_order(_events(journal, space)), key=itemgetter(0, 1, 2)):
         ledger.fold_event(envelope.data.agent, envelope)
+        if isinstance(envelope.data, AgentDeleted):
+            ledger.gone.add(envelope.data.agent)  # also one of an earlier journal
+    ledger.gone -= ledger.records.keys()
     return ledger
 
 

@@ -251,7 +251,9 @@ class Registrar:
         return [spawn for spawn, each in self._file.valid_history().items() if is_old(each.ended)]
 
     def _rebuild(self, turn: Turn, pending: PendingCommand, ledger: Ledger) -> None:
-        """Forget everything, and fold the journal's events again."""
+        """Fold the journal's events again; what they do not tell of stays."""
+        with suppress(MusterError):
+            ledger.ended = {**self._file.valid_history(), **ledger.ended}
         try:
             aside = self._file.set_aside()
         except OSError as error:

@@ -28,19 +28,17 @@ CONNECTS_WITHIN_S, ANSWERS_WITHIN_S, TYPES_WITHIN_S = 0.7, 2.0, 8.0
 
 
 class NoReply(MusterError):
-    """The command was sent, but there is no reply."""
+    """The command was sent, but there is no reply yet."""
+
+    exit_code = 75  # sysexits' EX_TEMPFAIL
 
 
 class StillWaits(NoReply):
     """The command is open, and its owner has said what it waits for."""
 
-    exit_code = 75  # sysexits' EX_TEMPFAIL
-
 
 class MayBeAccepted(NoReply):
     """The command was sent over the broker, or may be in the journal, and its replies can't be read."""
-
-    exit_code = 75
 
 
 def ask(

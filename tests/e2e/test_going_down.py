@@ -114,6 +114,17 @@ def test_all_are_ended_though_the_services_die(up: RunningFleet) -> None:
     assert [event["kind"] for event in up.told("reconciler") if event["kind"] == "missing"] == []
 
 
+def test_all_are_ended_though_the_fleet_file_is_broken_and_nothing_runs(up: RunningFleet) -> None:
+    server, good = server_of(up), up.path.read_text()
+    up.cli("down")
+    up.path.write_text("agents: [\n")
+    try:
+        assert "going by the file that was good" in up.cli("down", "--agents").stderr
+    finally:
+        up.path.write_text(good)
+    wait_until(lambda: not server.is_running(), "no tmux server")
+
+
 def test_what_is_left_of_a_killed_down_ends_nothing_after_the_next_up(up: RunningFleet) -> None:
     sessions = up.tmux.stamps(up.fleet.stamp)
     up.signal("spawner", signal.SIGSTOP)

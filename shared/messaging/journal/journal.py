@@ -175,6 +175,12 @@ class JournalReader:
             rows = connection.execute("SELECT key, value FROM memory WHERE owner = ? AND key = ?", (self.service, key))
             return {key: json.loads(value) for key, value in rows}
 
+    def remembers(self, service: str, text: str) -> bool:
+        """Whether a memory value of a service holds this text."""
+        with self.database.reading() as connection:
+            query = "SELECT 1 FROM memory WHERE owner = ? AND instr(value, ?) LIMIT 1"
+            return connection.execute(query, (service, text)).fetchone() is not None
+
     def memory_has_field(self, of: str, prefix: str, field: str) -> bool:
         """Whether a service has a memory record with this field, under a key with this prefix; loads no record."""
         with self.database.reading() as connection:

@@ -177,11 +177,10 @@ def test_a_session_of_an_agent_that_the_spawner_does_not_start_is_reported(host:
     assert host.waits(table.UNREGISTERED, created=made, kept=False) == ""
 
 
-def test_a_session_whose_start_was_told_and_that_has_no_record_is_reported(host: Host) -> None:
+def test_a_session_that_the_spawner_remembers_and_that_has_no_record_is_reported(host: Host) -> None:
     made = host.now.timestamp()
     host.spawner_lives = True
-    host.told("builder")
-    host.read()
+    host.spawner.remember("agent:builder", {"session": {"spawn": "s1"}})
     host.now += timedelta(seconds=4)
     assert "may follow" in host.waits(table.UNREGISTERED, created=made)
     host.now += RECORD_FOLLOWS_WITHIN

@@ -549,18 +549,27 @@ def test_what_ended_just_before_the_clock_was_set_is_kept_for_its_time(registrar
 
 def test_the_file_is_rebuilt_from_the_journal(registrar: RunningRegistrar) -> None:
     registrar.spawner.emit(spawned(), exited(status=2), spawned("tester", "s2"), time=NOW)
-    registrar.step(spawned("other", "s7"))
+    registrar.step(spawned("tester", "s0"))
     taken = registrar.step(commands=[Rebuild(id="r1")])
-    assert {agent: each.status for agent, each in registrar.file().records().items()} == {
-        "builder": Status.EXITED,
-        "tester": Status.RUNNING,
+    assert {agent: (each.status, each.spawn) for agent, each in registrar.file().records().items()} == {
+        "builder": (Status.EXITED, "s1"),
+        "tester": (Status.RUNNING, "s2"),
     }
     assert {spawn: each.exit_status for spawn, each in registrar.file().history().items()} == {"s1": 2}
     assert "2 agents" in taken.replies["r1"][1].said
     assert [each.name for each in registrar.path.parent.glob("registry.yaml.before-*")]
-    assert taken.cleared == [(AGENT_STATE, {"agent": "other"})]
     registrar.restart()
     assert {agent for agent, _ in shown(list(registrar.service.states()))} == {"builder", "tester"}
+
+
+def test_a_rebuild_keeps_what_a_young_journal_does_not_tell_of(registrar: RunningRegistrar) -> None:
+    registrar.spawner.emit(spawned("tester", "s2"), time=NOW)
+    registrar.step(spawned("other", "s7"), exited(status=2))  # of an earlier journal
+    registrar.step(commands=[Rebuild(id="r1")])
+    assert set(registrar.file().records()) == {"other", "tester"}
+    registrar.spawner.emit(AgentDeleted(agent="other", spawn="s7", reason="asked for"), time=NOW)
+    registrar.step(commands=[Rebuild(id="r2")])
+    assert set(registrar.file().records()) == {"tester"}, "the journal tells that it was deleted"
 
 
 def test_it_follows_every_topic_about_agents_and_writes_their_states() -> None:
