@@ -353,6 +353,16 @@ FILES = Group(
             ("e2e/test_read_only_state.py",),
         ),
         Fault(
+            "`down --agents` on a full disk, or with a broken fleet file",
+            "what can't be written or read; sessions are ended without the services",
+            "sessions that Muster did not start",
+            "nothing",
+            (
+                "e2e/test_going_down.py::test_all_are_ended_though_the_disk_is_full",
+                "e2e/test_going_down.py::test_all_are_ended_though_the_fleet_file_is_broken_and_nothing_runs",
+            ),
+        ),
+        Fault(
             "the supervisor can't write its log",
             "nothing",
             "it restarts what ends",
