@@ -144,9 +144,11 @@ def numbers(data: bytes) -> list[int]:
 def test_rotation_loses_nothing_and_a_follower_misses_nothing(world: World) -> None:
     enough = world.log.parent / "enough"
     world.keeper = world.new_keeper(max_bytes=20_000, keep=1000)
-    world.start(COUNT, "40000", str(enough))
     followed = b""
-    with closing(LogTail(world.log)) as tail:
+    world.log.parent.mkdir(parents=True, exist_ok=True)
+    world.log.touch(0o600)
+    with closing(LogTail(world.log)) as tail:  # before the first rotation
+        world.start(COUNT, "40000", str(enough))
         while not world.pane().dead:
             world.tend()
             followed += tail.read()
