@@ -80,6 +80,8 @@ Action = ClaimSession | ClearDeadPane | NoteDeath | Start | ReportGaveUp | LookA
 
 REFUSED = "the agent refused to take up its conversation"
 SERVER_ENDED = "its tmux server had ended"
+GONE_FOR_S = 0.3
+"""A session that went with its server is started again so much later: others are to see that it was gone."""
 
 
 def decide(
@@ -180,6 +182,8 @@ def _restart(known: AgentMemory, rules: KeepRules, now: float, parked_until: flo
             yield ReportGaveUp(reason)
         case _ if parked_until is not None:
             yield LookAgain(parked_until)
+        case LostWithServer() if 0 <= now - known.server_ended < GONE_FOR_S:
+            yield LookAgain(known.server_ended + GONE_FOR_S)
         case LostWithServer():
             yield Start(SERVER_ENDED, attempt=0, replaces=known.spawn, blameless=True)
         case RefusedToResume():

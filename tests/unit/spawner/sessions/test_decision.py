@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from services.spawner.sessions.decision import (
+    GONE_FOR_S,
     REFUSED,
     SERVER_ENDED,
     Action,
@@ -356,7 +357,10 @@ GONE_WITH_IT = replace(IN_FIRST, phase=LostWithServer(), server_ended=NOW)
 @pytest.mark.parametrize("server", [None, "1-200", "2-100"], ids=["none", "later", "another"])
 def test_what_went_with_its_server_is_started_again_without_blame(server: str | None) -> None:
     again = Start(SERVER_ENDED, attempt=0, replaces="s1", blameless=True)
-    assert list(decide(IN_FIRST, RUNNING, None, RULES, NOW, server)) == [NoteDeath(GONE_WITH_IT), again]
+    seen_first = LookAgain(NOW + GONE_FOR_S)
+    assert list(decide(IN_FIRST, RUNNING, None, RULES, NOW, server)) == [NoteDeath(GONE_WITH_IT), seen_first]
+    assert list(decide(GONE_WITH_IT, RUNNING, None, RULES, NOW + GONE_FOR_S / 2, server)) == [seen_first]
+    assert list(decide(GONE_WITH_IT, RUNNING, None, RULES, NOW + GONE_FOR_S, server)) == [again]
     assert list(decide(GONE_WITH_IT, RUNNING, None, RULES, NOW + 99, server)) == [again], "however long it waits"
 
 
