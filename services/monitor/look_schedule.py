@@ -8,7 +8,7 @@ from shared.system.tmux import Pane
 LOOK_BUSY_S, LOOK_IDLE_S = 0.5, 1.0
 """The time between two looks while something goes on, and while nothing does. Hooks and tmux wake the monitor too."""
 QUIET_AFTER_S = 5.0
-LOOK_PER_AGENT_S, LOOK_MANY_S = 0.002, 1.0
+LOOK_PER_AGENT_S, LOOK_MANY_S = 0.008, 1.0
 """Each agent adds to the time between two looks, up to this: a look costs as much as there are agents. What a screen
 alone shows must be believed within two seconds, and then it has to settle."""
 CAPTURE_WORKING_S, CAPTURE_SURELY_WORKING_S = 0.9, 4.0

@@ -83,7 +83,7 @@ def test_one_agent_at_work_is_enough_to_look_more_often_for_a_while() -> None:
     assert schedule.next_look_s(NOW + QUIET_AFTER_S, 1) == LOOK_IDLE_S
 
 
-@pytest.mark.parametrize(("agents", "wait_s"), [(1, LOOK_BUSY_S), (100, LOOK_BUSY_S), (400, 0.8), (2000, LOOK_MANY_S)])
+@pytest.mark.parametrize(("agents", "wait_s"), [(1, LOOK_BUSY_S), (50, LOOK_BUSY_S), (100, 0.8), (2000, LOOK_MANY_S)])
 def test_many_agents_are_looked_at_less_often(agents: int, wait_s: float) -> None:
     schedule = LookSchedule()
     schedule.note(QUIET, verdict(Activity.WORKING), NOW)
