@@ -1,7 +1,8 @@
 """The registrar's records during one turn: from its memory in the journal, and back to it.
 
 These records are the truth, and the file shows them to people. While the file is missing or can't be read or written,
-the ledger goes on without it. A rebuild folds the journal's events again; the reconciler then reports what else runs.
+the ledger goes on without it. A rebuild folds the journal's events again, and keeps what they
+do not tell of; the reconciler then reports what else runs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
